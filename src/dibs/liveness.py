@@ -1,0 +1,125 @@
+"""Is a lease's holder still there? Decided without ever comparing two hosts' clocks.
+
+Same boot: its process is seen to be gone, or its last beat is older than its TTL on the boottime
+clock that both share. Any other boot: the beat is watched on our own boottime clock, and only
+one that stays unchanged for the TTL (and a margin for drift) is stale.
+
+A session that is stale stays stale: a holder counts a beat only if it was written before the
+previous one ran out, so acting on an old verdict is always safe.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from dibs.clock import Clock
+from dibs.errors import BadInput
+from dibs.host import Host
+
+DRIFT = 1.02
+MARGIN_SECONDS = 0.5
+
+
+class Verdict(StrEnum):
+    ALIVE = "alive"
+    DEAD = "died"  # its process was seen to be gone
+    SILENT = "fell silent"  # its TTL ran out
+    REBOOTED = "lost its host"  # its TTL ran out and its machine has booted since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds, as recorded beside the leases. `beat` is in seconds of the boottime clock of `boot`."""
+
+    session: str
+    worker: str
+    host: str
+    machine: str
+    boot: str
+    space: str
+    pid: int | None
+    start: str = ""
+    guard: int | None = None  # the process that beats for it and cleans up after it
+    guard_start: str = ""
+    ttl: float
+    beat: float
+    since: float  # wall time, for people
+    ended: bool = False  # said by the guard: the holder is dead and its children too
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_FIELDS = tuple(field.name for field in fields(Holder))
+
+
+def holder_from_record(record: Any) -> Holder:
+    """Raises BadInput when the record is not a holder's."""
+    try:
+        holder = Holder(**{name: record[name] for name in _FIELDS if name in record})
+        if not isinstance(holder.ttl, int | float) or not isinstance(holder.beat, int | float):
+            raise TypeError("ttl and beat must be numbers")
+        return holder
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"not a holder's record: {error}") from None
+
+
+class Watch:
+    """Remembers what it saw of holders on other boots. One per process and queue."""
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self._seen: dict[str, tuple[float, float]] = {}
+
+    def judge(self, holder: Holder, boots: Iterable[tuple[str, str]] = ()) -> Verdict:
+        """`boots`: (machine, boot) of the holders known, to tell a power cut from a silent death."""
+        if holder.ended:
+            return Verdict.DEAD
+        now = self._clock.boottime()
+        if holder.boot == self._host.boot:
+            if self._seen_dead(holder):
+                return Verdict.DEAD
+            return Verdict.SILENT if now - holder.beat > holder.ttl else Verdict.ALIVE
+        beat, first_seen = self._seen.get(holder.session, (None, now))
+        if beat != holder.beat:
+            self._seen[holder.session] = (holder.beat, now)
+            return Verdict.ALIVE
+        if now - first_seen <= holder.ttl * DRIFT + MARGIN_SECONDS:
+            return Verdict.ALIVE
+        mine = (self._host.machine, self._host.boot)
+        rebooted = any(_booted_since(holder, *known) for known in (mine, *boots))
+        return Verdict.REBOOTED if rebooted else Verdict.SILENT
+
+    def watched_for(self, key: str, version: float) -> float:
+        """Seconds for which `key` has been seen at `version`; 0 the first time."""
+        now = self._clock.boottime()
+        seen, first = self._seen.get(key, (None, now))
+        if seen != version:
+            self._seen[key] = (version, now)
+            return 0.0
+        return now - first
+
+    def forget_others(self, sessions: Iterable[str]) -> None:
+        keep = set(sessions)
+        for session in [name for name in self._seen if name not in keep]:
+            del self._seen[session]
+
+    def export(self) -> dict[str, tuple[float, float]]:
+        """What was seen, for a later process of this boot to go on from."""
+        return dict(self._seen)
+
+    def load(self, seen: dict[str, tuple[float, float]]) -> None:
+        self._seen.update(seen)
+
+    def _seen_dead(self, holder: Holder) -> bool:
+        if holder.pid is None or holder.space != self._host.space:
+            return False
+        if holder.guard is not None and not self._host.process_gone(holder.guard, holder.guard_start):
+            return False  # its guard lives, and will end the session once the children are dead
+        return self._host.process_gone(holder.pid, holder.start)
+
+
+def _booted_since(holder: Holder, machine: str, boot: str) -> bool:
+    return machine == holder.machine and boot.partition("/")[0] != holder.boot.partition("/")[0]

@@ -1,0 +1,128 @@
+"""The life of a task: one pure table of states and steps, used by every backend.
+
+                       ┌──────────── release, fail, expire ────────────┐
+                       ▼                                                │
+    push ──► ready ── claim ──────────────────────────────────────► claimed ── complete ──► completed
+      │        ▲                                                     │  │
+      ├──► scheduled ── promote when its time has come               │  └─ fail / expire, out of tries ──► failed
+      └──► blocked ──── promote when what it waits for completed     │                                        │
+                                                                     └─ cancel (any live state) ► cancelled   │
+               ▲                                                                                  │           │
+               └───────────────────────────────── retry ──────────────────────────────────────────┴───────────┘
+
+A task's state is one `Cell`. Each step takes the cell that was seen and returns the cell to
+swap in; the backend swaps atomically, from exactly the version seen, or not at all. Nothing
+here does input or output. `Refused` means the present state does not allow the step.
+"""
+
+import random
+from enum import StrEnum
+from typing import NamedTuple
+
+from dibs.errors import Refused
+
+
+class State(StrEnum):
+    READY = "ready"
+    SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
+    CLAIMED = "claimed"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+LIVE = frozenset({State.READY, State.SCHEDULED, State.BLOCKED, State.CLAIMED})
+TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
+
+STEPS: dict[str, tuple[frozenset[State], frozenset[State]]] = {
+    "claim": (frozenset({State.READY}), frozenset({State.CLAIMED})),
+    "renew": (frozenset({State.CLAIMED}), frozenset({State.CLAIMED})),
+    "complete": (frozenset({State.CLAIMED}), frozenset({State.COMPLETED})),
+    "release": (frozenset({State.CLAIMED}), frozenset({State.READY, State.SCHEDULED})),
+    "fail": (frozenset({State.CLAIMED}), frozenset({State.READY, State.SCHEDULED, State.FAILED})),
+    "expire": (frozenset({State.CLAIMED}), frozenset({State.READY, State.FAILED})),
+    "promote": (frozenset({State.SCHEDULED, State.BLOCKED}), frozenset({State.READY})),
+    "cancel": (LIVE, frozenset({State.CANCELLED})),
+    "retry": (frozenset({State.FAILED, State.CANCELLED}), frozenset({State.READY})),
+}
+
+
+class Cell(NamedTuple):
+    """Where a task stands: the unit of compare-and-set."""
+
+    state: State
+    epoch: int = 0  # of the latest lease; 0 before the first
+    attempts: int = 0  # leases that ended in `fail`
+    deaths: int = 0  # leases whose worker died or fell silent
+    holder: str = ""  # session of the lease, while claimed; of the finisher, when completed
+    due: float = 0.0  # when scheduled: the store's time at which it becomes ready
+
+
+def check(cell: Cell, step: str) -> None:
+    allowed = STEPS[step][0]
+    if cell.state not in allowed:
+        wanted = " or ".join(sorted(allowed))
+        raise Refused(f"cannot {step} a task that is {cell.state}; it must be {wanted}")
+
+
+def claim(cell: Cell, holder: str) -> Cell:
+    check(cell, "claim")
+    return Cell(State.CLAIMED, cell.epoch + 1, cell.attempts, cell.deaths, holder)
+
+
+def complete(cell: Cell) -> Cell:
+    check(cell, "complete")
+    return Cell(State.COMPLETED, cell.epoch, cell.attempts, cell.deaths, cell.holder)
+
+
+def release(cell: Cell, due: float = 0.0) -> Cell:
+    check(cell, "release")
+    return _waiting(cell.epoch, cell.attempts, cell.deaths, due)
+
+
+def fail(cell: Cell, max_attempts: int, due: float = 0.0) -> Cell:
+    """One attempt more; out of attempts it is dead-lettered, else it waits until `due`."""
+    check(cell, "fail")
+    attempts = cell.attempts + 1
+    if attempts >= max_attempts:
+        return Cell(State.FAILED, cell.epoch, attempts, cell.deaths)
+    return _waiting(cell.epoch, attempts, cell.deaths, due)
+
+
+def expire(cell: Cell, max_deaths: int, *, counts: bool = True) -> Cell:
+    """The holder is gone. `counts` is false when its whole host went (a power cut proves nothing against the task)."""
+    check(cell, "expire")
+    deaths = cell.deaths + 1 if counts else cell.deaths
+    if counts and deaths >= max_deaths:
+        return Cell(State.FAILED, cell.epoch, cell.attempts, deaths)
+    return Cell(State.READY, cell.epoch, cell.attempts, deaths)
+
+
+def promote(cell: Cell) -> Cell:
+    check(cell, "promote")
+    return Cell(State.READY, cell.epoch, cell.attempts, cell.deaths)
+
+
+def cancel(cell: Cell) -> Cell:
+    """A held task is cancelled at the next epoch, so that its holder is fenced off."""
+    check(cell, "cancel")
+    epoch = cell.epoch + 1 if cell.state is State.CLAIMED else cell.epoch
+    return Cell(State.CANCELLED, epoch, cell.attempts, cell.deaths)
+
+
+def retry(cell: Cell) -> Cell:
+    """A fresh start; the epochs go on."""
+    check(cell, "retry")
+    return Cell(State.READY, cell.epoch)
+
+
+def backoff(first: float, longest: float, attempts: int, rng: random.Random) -> float:
+    """Seconds to wait before attempt number `attempts + 1`: doubling, capped, with jitter of half."""
+    full = min(longest, first * 2.0 ** min(attempts - 1, 60))
+    return full * (0.5 + rng.random() / 2)
+
+
+def _waiting(epoch: int, attempts: int, deaths: int, due: float) -> Cell:
+    state = State.SCHEDULED if due else State.READY
+    return Cell(state, epoch, attempts, deaths, "", due)
