@@ -29,6 +29,10 @@ class Host:
             return False
         return state in "-ZX" or bool(start and started and started != start)
 
+    def started(self, pid: int) -> str:
+        """When a process of this host started, in a form only good for comparing; empty when unknown."""
+        return process_state(pid)[1]
+
 
 def process_state(pid: int) -> tuple[str, str]:
     """(state letter, start time): '-' when there is no such process, '?' when that cannot be known."""
@@ -74,7 +78,3 @@ def this_host() -> Host:
         boot=f"{boot}/{clock_space}" if clock_space else boot,
         space=_link("/proc/self/ns/pid"),
     )
-
-
-def start_time(pid: int) -> str:
-    return process_state(pid)[1]

@@ -42,7 +42,7 @@ STEPS: dict[str, tuple[frozenset[State], frozenset[State]]] = {
     "release": (frozenset({State.CLAIMED}), frozenset({State.READY, State.SCHEDULED})),
     "fail": (frozenset({State.CLAIMED}), frozenset({State.READY, State.SCHEDULED, State.FAILED})),
     "expire": (frozenset({State.CLAIMED}), frozenset({State.READY, State.FAILED})),
-    "promote": (frozenset({State.SCHEDULED, State.BLOCKED}), frozenset({State.READY})),
+    "promote": (frozenset({State.SCHEDULED, State.BLOCKED}), frozenset({State.READY, State.SCHEDULED})),
     "cancel": (LIVE, frozenset({State.CANCELLED})),
     "retry": (frozenset({State.FAILED, State.CANCELLED}), frozenset({State.READY})),
 }
@@ -99,9 +99,10 @@ def expire(cell: Cell, max_deaths: int, *, counts: bool = True) -> Cell:
     return Cell(State.READY, cell.epoch, cell.attempts, deaths)
 
 
-def promote(cell: Cell) -> Cell:
+def promote(cell: Cell, due: float = 0.0) -> Cell:
+    """Its time has come, or what it waited for completed; what was blocked may still have to wait until `due`."""
     check(cell, "promote")
-    return Cell(State.READY, cell.epoch, cell.attempts, cell.deaths)
+    return _waiting(cell.epoch, cell.attempts, cell.deaths, due)
 
 
 def cancel(cell: Cell) -> Cell:

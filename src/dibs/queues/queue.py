@@ -30,6 +30,9 @@ class Queue(ABC):
 
     capabilities = Capabilities()
 
+    #: Set by a worker whose leases are all kept by a guard process: claims then hang on what the guard beats.
+    guarded = False
+
     def __init__(
         self,
         url: str,

@@ -1,0 +1,76 @@
+"""The raw floor: what the file system itself takes, with nothing of a queue around it.
+
+Drain: rename, open + read + close, rename, over 256 folders for each of three states. The processes start
+at evenly spaced folders, so they hardly meet: no queue can have it better.
+Push: create, write, sync, rename, sync the folder.
+"""
+
+import os
+from collections.abc import Iterator
+
+from benchmarks.contenders.contender import Contender
+
+SHARDS = [f"{number:02x}" for number in range(256)]
+STATES = ("pending", "leased", "completed", "tmp")
+
+
+class Floor(Contender):
+    name = "floor (rename + read + rename)"
+    kind = "floor"
+    drain_durability = "not synced"
+
+    def __init__(self, sync: bool = True) -> None:
+        self.sync = sync
+        self.push_durability = "file and folder synced" if sync else "not synced"
+
+    def fill(self, folder: str, payloads: list[bytes]) -> None:
+        make_folders(folder)
+        for number, data in enumerate(payloads):
+            with open(f"{folder}/pending/{SHARDS[number % 256]}/{number:032x}.0", "wb") as file:
+                file.write(data)
+
+    def open(self, folder: str, rank: int = 0, ranks: int = 1) -> tuple[str, list[str]]:
+        make_folders(folder)
+        first = rank * len(SHARDS) // ranks
+        return folder, SHARDS[first:] + SHARDS[:first]
+
+    def drain(self, handle: tuple[str, list[str]]) -> Iterator[bytes]:
+        folder, shards = handle
+        for shard in shards:
+            for name in os.listdir(f"{folder}/pending/{shard}"):
+                leased = f"{folder}/leased/{shard}/{name}"
+                try:
+                    os.rename(f"{folder}/pending/{shard}/{name}", leased)
+                except FileNotFoundError:
+                    continue
+                descriptor = os.open(leased, os.O_RDONLY)
+                data = os.read(descriptor, 65536)
+                os.close(descriptor)
+                os.rename(leased, f"{folder}/completed/{shard}/{name}")
+                yield data
+
+    def push(self, handle: tuple[str, list[str]], payloads: list[bytes]) -> None:
+        folder, _ = handle
+        for number, data in enumerate(payloads):
+            shard = SHARDS[number % 256]
+            written = f"{folder}/tmp/{shard}/{number:032x}"
+            descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            os.write(descriptor, data)
+            if self.sync:
+                os.fsync(descriptor)
+            os.close(descriptor)
+            os.rename(written, f"{folder}/pending/{shard}/{number:032x}.0")
+            if self.sync:
+                sync_folder(f"{folder}/pending/{shard}")
+
+
+def make_folders(folder: str) -> None:
+    for state in STATES:
+        for shard in SHARDS:
+            os.makedirs(f"{folder}/{state}/{shard}", exist_ok=True)
+
+
+def sync_folder(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(descriptor)
+    os.close(descriptor)

@@ -1,0 +1,140 @@
+"""Timing: a drain by worker processes that start together, rounds that alternate between contenders, medians.
+
+A drain is timed from the moment the first worker passes the barrier to the last finished task, and every
+task must have been handed out exactly once; what was doubled or lost is part of the result.
+"""
+
+import multiprocessing
+import os
+import shutil
+import statistics
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.contenders.contender import Contender
+from benchmarks.payloads import number_of, payloads
+
+_FORK = multiprocessing.get_context("fork")
+DEADLINE_SECONDS = 300
+
+
+@dataclass
+class Drained:
+    seconds: float
+    count: int
+    doubled: int = 0
+    lost: int = 0
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.seconds
+
+
+@dataclass
+class Series:
+    """What one contender did, a value a round."""
+
+    values: list[float] = field(default_factory=list)
+    count: int = 0
+    doubled: int = 0
+    lost: int = 0
+    error: str = ""
+
+    @property
+    def median(self) -> float | None:
+        return statistics.median(self.values) if self.values else None
+
+    def to_json(self) -> dict[str, Any]:
+        low, high = (min(self.values), max(self.values)) if self.values else (None, None)
+        return {
+            "median": self.median, "low": low, "high": high, "rounds": self.values, "count": self.count,
+            "doubled": self.doubled, "lost": self.lost, "error": self.error,
+        }  # fmt: skip
+
+
+@contextmanager
+def scratch(folder: str) -> Iterator[str]:
+    """An empty folder on the disk under test, gone afterwards."""
+    path = tempfile.mkdtemp(prefix="run-", dir=folder)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def alternate(rounds: int, runs: dict[str, Callable[[], None]], say: Callable[[str], None]) -> None:
+    """ABAB…: every contender once a round, so that a busy minute of the machine meets them all."""
+    for number in range(rounds):
+        for name, run in runs.items():
+            say(f"round {number + 1} of {rounds}: {name}")
+            run()
+
+
+def drain(contender: Contender, folder: str, count: int, processes: int) -> Drained:
+    """Fill, start the workers, let them go together; the fill is not timed."""
+    with scratch(folder) as path:
+        filler = _FORK.Process(target=contender.fill, args=(path, payloads(count)))
+        filler.start()
+        filler.join()
+        if filler.exitcode:
+            raise RuntimeError(f"{contender.name}: filling {count} tasks failed (exit code {filler.exitcode})")
+        os.sync()
+        barrier = _FORK.Barrier(processes)
+        pipes = [_FORK.Pipe(duplex=False) for _ in range(processes)]
+        workers = [
+            _FORK.Process(target=_work, args=(contender, path, rank, processes, barrier, pipe[1]))
+            for rank, pipe in enumerate(pipes)
+        ]
+        for worker in workers:
+            worker.start()
+        try:
+            outcomes = [_receive(contender, pipe[0]) for pipe in pipes]
+        finally:
+            for worker in workers:
+                worker.join(5)
+                if worker.is_alive():
+                    worker.kill()
+        seen = Counter(number for outcome in outcomes for number in outcome[2])
+        begun = min(outcome[0] for outcome in outcomes)
+        ended = max(outcome[1] for outcome in outcomes)
+        return Drained(
+            seconds=ended - begun,
+            count=count,
+            doubled=sum(times - 1 for times in seen.values()),
+            lost=count - len(seen),
+        )
+
+
+def _receive(contender: Contender, pipe: Any) -> tuple[float, float, list[int]]:
+    if not pipe.poll(DEADLINE_SECONDS):
+        raise RuntimeError(f"{contender.name}: not drained within {DEADLINE_SECONDS} s")
+    try:
+        outcome = pipe.recv()
+    except EOFError:
+        raise RuntimeError(f"{contender.name}: a worker ended without a word") from None
+    if isinstance(outcome, str):
+        raise RuntimeError(f"{contender.name}: {outcome}")
+    return outcome  # type: ignore[no-any-return]
+
+
+def _work(contender: Contender, path: str, rank: int, ranks: int, barrier: Any, pipe: Any) -> None:
+    try:
+        handle = contender.open(path, rank, ranks)
+        seen: list[Any] = []
+        keep = seen.append
+        clock = time.perf_counter
+        barrier.wait(60)
+        begun = last = clock()
+        for payload in contender.drain(handle):
+            keep(payload)
+            last = clock()
+        pipe.send((begun, last, [number_of(payload) for payload in seen]))
+    except BaseException as error:
+        barrier.abort()
+        pipe.send(f"{type(error).__name__}: {error} {traceback.format_exc(limit=-1).splitlines()[1].strip()}")

@@ -1,0 +1,92 @@
+"""From the QUEUE argument to an open queue.
+
+QUEUE is a name in dibs.toml, or else a URL or path; `.` (or nothing) is the default queue. A name wins
+over a folder of the same name: `./name` is the folder. `queue_type` says what a plain path means and
+never changes a URL. Only push and work create a queue; to anybody else one that is not there is an error.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import config as settings
+from dibs.cli.exits import USAGE, CommandError
+from dibs.queues import open_queue, scheme_of_provider, split_url
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from dibs.queues.queue import Queue
+
+_PATHS = ("file", "dir", "lmdb", "specs")  # schemes whose body is a path
+_PATH_PARAMETERS = ("done", "leases")
+
+
+class Place:
+    """Where a queue is: its URL, its name in dibs.toml if it has one, and the settings that apply to it."""
+
+    def __init__(self, url: str, name: str | None, config: settings.Config) -> None:
+        self.url = url
+        self.name = name
+        self.config = config
+
+    def setting(self, name: str, flag: Any = None) -> Any:
+        return self.config.setting(name, self.name, flag).value
+
+
+def find(queue: str | None, queue_type: str | None = None, config: settings.Config | None = None) -> Place:
+    """Where QUEUE is. Nothing is opened or created."""
+    config = settings.load() if config is None else config
+    base = ""
+    if queue in (None, "."):
+        default = config.setting("queue")
+        queue = str(default.value)
+        base = config.folder if default.source == config.path else ""
+    elif not queue:
+        raise CommandError("QUEUE is empty", "give a name from dibs.toml, a URL or a path", USAGE)
+    name = queue if queue in config.queues else None
+    if name is not None:
+        queue, base = config.url(name), config.folder
+    provider = config.setting("queue_type", name, queue_type)
+    scheme = scheme_of_provider(provider.value)
+    return Place(_absolute(_typed(str(queue), scheme), base), name, config)
+
+
+def open_place(place: Place, *, create: bool = False, **options: Any) -> Queue:
+    """Open it. A queue that lives in one process only is refused: with the command it would be gone."""
+    scheme = split_url(place.url)[0]
+    if scheme == "memory":
+        raise CommandError(
+            "memory: lives inside one process, so with this command its tasks would be gone",
+            "a path, such as queues/scrape",
+            USAGE,
+        )
+    if scheme == "file":
+        options["create"] = create
+    return open_queue(place.url, **options)
+
+
+def opened(args: Namespace, *, create: bool = False, **options: Any) -> Queue:
+    """The queue that the arguments name."""
+    return open_place(find(args.queue, args.queue_type), create=create, **options)
+
+
+def _typed(queue: str, scheme: str) -> str:
+    """A plain path gets the scheme of the provider; a URL stays as it is."""
+    plain = split_url(queue)[0] == "file" and not queue.lower().startswith("file:")
+    return f"{scheme}:{queue}" if plain else queue
+
+
+def _absolute(url: str, base: str) -> str:
+    """`url` with its relative paths taken from `base`; untouched without one."""
+    scheme, path, query = split_url(url)
+    if not base or scheme not in _PATHS:
+        return url
+    fields = []
+    for field in query.split("&") if query else ():
+        name, equals, value = field.partition("=")
+        fields.append(f"{name}={os.path.join(base, value)}" if equals and name in _PATH_PARAMETERS else field)
+    tail = f"?{'&'.join(fields)}" if fields else ""
+    return f"{scheme}:{os.path.join(base, path)}{tail}"

@@ -1,0 +1,185 @@
+"""Settings: flags, then the environment, then dibs.toml, then defaults; each value knows where it came from.
+
+`dibs.toml` is looked for in the working directory and upwards. At its top stand the settings of
+`SETTINGS`; `[queues.NAME]` names a queue (`url`) and may set again those that `PER_QUEUE` lists:
+
+    queue = "scrape"                                  # the queue that `.` means
+    ttl = "5m"
+
+    [queues.scrape]
+    url = "queues/scrape"                             # a path is relative to this file
+    max_attempts = 5
+
+    [queues.shared]
+    url = "postgres://app:${DB_PASSWORD}@db/jobs"     # ${NAME} is the environment's
+
+The environment's name of a setting is `DIBS_` and the setting in capitals; an empty one is not set. A name that is not known
+in dibs.toml is an error, so that a typing mistake cannot go unseen. BadInput says which file and what.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+FILE = "dibs.toml"
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration(value: str | float) -> float:
+    """Seconds from `30`, `30s`, `5m`, `2h`, `7d` or a number."""
+    text = str(value).strip()
+    unit = _UNITS.get(text[-1:].lower())
+    try:
+        seconds = float(text if unit is None else text[:-1]) * (unit or 1.0)
+        if 0 <= seconds < float("inf") and not isinstance(value, bool):
+            return seconds
+    except ValueError:
+        pass
+    raise BadInput(f"duration {text!r} is not acceptable; write seconds, or 30s, 5m, 2h, 7d")
+
+
+def count(value: str | int) -> int:
+    """A whole number from 1."""
+    try:
+        number = int(value)
+        if number >= 1 and not isinstance(value, bool | float):
+            return number
+    except ValueError:
+        pass
+    raise BadInput(f"number {value!r} is not acceptable; write a whole number from 1")
+
+
+def _text(value: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"{value!r} is not acceptable; write a text")
+    return value
+
+
+# name -> (how it is read, default, what it is)
+SETTINGS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
+    "queue": (_text, "file:.dibs/queues/default", "the queue used when none is given, or `.`"),
+    "queue_type": (_text, "filesystem", "the provider of a queue that is given as a plain path"),
+    "ttl": (duration, 60.0, "how long a lease holds without renewal"),
+    "max_attempts": (count, 3, "push: failed attempts until a task is dead-lettered"),
+    "max_deaths": (count, 5, "push: workers a task may kill until it is dead-lettered"),
+    "max_runtime": (duration, None, "push: the longest a lease may be held, however it is renewed"),
+    "backoff": (duration, 1.0, "push: seconds before the first retry; doubles each time"),
+    "max_backoff": (duration, 3600.0, "push: the longest wait before a retry"),
+}
+PER_QUEUE = tuple(name for name in SETTINGS if name != "queue")
+
+
+class Value:
+    """A setting's value, and where it came from."""
+
+    __slots__ = ("source", "value")
+
+    def __init__(self, value: Any, source: str) -> None:
+        self.value = value
+        self.source = source
+
+
+class Config:
+    """What the environment and dibs.toml say. Flags are given to `setting` by who has parsed them."""
+
+    def __init__(self, environ: Mapping[str, str], path: str | None = None, document: Any = None) -> None:
+        self.path = path
+        self._environ = environ
+        self._top, self.queues = _checked(path or FILE, {} if document is None else document)
+
+    @property
+    def folder(self) -> str:
+        """What relative paths in dibs.toml are relative to."""
+        return os.path.dirname(self.path) if self.path else os.getcwd()
+
+    def setting(self, name: str, queue: str | None = None, flag: Any = None) -> Value:
+        """The value of a setting, for the queue called `queue` in dibs.toml if there is one."""
+        read, default, _ = SETTINGS[name]
+        if flag is not None:
+            return Value(flag, "flag")
+        variable = "DIBS_" + name.upper()
+        if text := self._environ.get(variable):
+            return Value(self._read(read, text, variable), f"environment {variable}")
+        for section, table in ((f"queues.{queue}", self.queues.get(queue or "", {})), ("", self._top)):
+            if name in table:
+                where = f"{self.path} [{section}]" if section else str(self.path)
+                return Value(self._read(read, self._filled(table[name], where), f"{name} in {where}"), where)
+        return Value(default, "default")
+
+    def url(self, queue: str) -> str:
+        """The URL of a queue named in dibs.toml, as written there, with the environment filled in."""
+        where = f"{self.path} [queues.{queue}]"
+        return str(self._read(_text, self._filled(self.queues[queue]["url"], where), f"url in {where}"))
+
+    def _read(self, read: Callable[[Any], Any], value: Any, where: str) -> Any:
+        try:
+            return read(value)
+        except BadInput as error:
+            raise BadInput(f"{where}: {error}") from None
+
+    def _filled(self, value: Any, where: str) -> Any:
+        """`value` with each ${NAME} replaced from the environment; one that is not set is an error."""
+        if not isinstance(value, str):
+            return value
+        head, *parts = value.split("${")
+        for part in parts:
+            name, closed, rest = part.partition("}")
+            if not closed or name not in self._environ:
+                raise BadInput(f"{where} uses ${{{name}}}, which is not set in the environment; set it")
+            head += self._environ[name] + rest
+        return head
+
+
+def load(environ: Mapping[str, str] | None = None, folder: str | None = None) -> Config:
+    """Read the nearest dibs.toml from `folder` (the working directory) upwards, if there is one."""
+    environ = os.environ if environ is None else environ
+    path = _find(os.getcwd() if folder is None else os.path.abspath(folder))
+    if path is None:
+        return Config(environ)
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return Config(environ, path, tomllib.load(file))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not TOML: {error}") from None
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+
+
+def _find(folder: str) -> str | None:
+    while True:
+        path = os.path.join(folder, FILE)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """(top settings, queues by name); BadInput for a name that is not known, or a queue without a URL."""
+    top = dict(document)
+    queues = top.pop("queues", {})
+    _no_unknown(path, "setting", top, (*SETTINGS, "queues"))
+    if not isinstance(queues, dict) or not all(isinstance(table, dict) for table in queues.values()):
+        raise BadInput(f'{path}: queues must be tables; write [queues.NAME] and url = "…" under it')
+    for name, table in queues.items():
+        _no_unknown(path, f"setting of [queues.{name}]", table, ("url", *PER_QUEUE))
+        if "url" not in table:
+            raise BadInput(f'{path}: [queues.{name}] has no url; add url = "…"')
+    return top, queues
+
+
+def _no_unknown(path: str, what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in table:
+        if name not in known:
+            raise BadInput(f"{path}: {name!r} is no known {what}; known: {', '.join(known)}")

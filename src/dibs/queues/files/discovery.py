@@ -1,0 +1,95 @@
+"""Finding ready tasks without reading the whole queue.
+
+One shard is listed at a time, highest priority first, starting at a random one; claims are served from
+that list until it is used up or old. Of a long shard only the oldest part is taken before moving on, so
+order is roughly oldest first and the cost of a claim does not grow with the queue.
+"""
+
+import random
+from collections.abc import Callable
+
+from dibs.facets import Facet, Filter
+from dibs.queues.files.fs import Fs
+from dibs.queues.files.layout import Layout
+
+FRESH_SECONDS = 0.25
+WHOLE = 64
+PART = 8
+
+
+class Discovery:
+    def __init__(self, fs: Fs, layout: Layout, rng: random.Random, facet: Callable[[str], Facet]) -> None:
+        self._fs = fs
+        self._layout = layout
+        self._rng = rng
+        self._facet = facet
+        self._wanted: Filter | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Start again from the highest priority at the next look."""
+        self._names: list[str] = []
+        self._shards: list[str] = []
+        self._levels: list[str] = []
+        self._folder = ""
+        self._since = float("-inf")
+        self._misses = 0
+
+    def next(self, wanted: Filter, now: float) -> tuple[str, str] | None:
+        """(folder, name) of a task that was ready when it was listed, or None after a look at everything."""
+        if wanted is not self._wanted and wanted != self._wanted:
+            self.forget()
+            self._wanted = wanted
+        if now - self._since >= FRESH_SECONDS:
+            self._restart(wanted, now)
+        while True:
+            if self._names:
+                return self._folder, self._names.pop()
+            if self._shards:
+                self._read(self._shards.pop(), wanted)
+            elif self._levels:
+                self._enter(self._levels.pop())
+            else:
+                self._since = float("-inf")
+                return None
+
+    def missed(self) -> None:
+        """Somebody else took what `next` gave. When that goes on, others work on this shard: leave it to them."""
+        self._misses += 1
+        if self._misses >= 3:
+            self._names.clear()
+            self._misses = 0
+
+    def _restart(self, wanted: Filter, now: float) -> None:
+        levels = [name for name in self._fs.listdir(self._layout.folder("pending")) if name.isdigit()]
+        if wanted.max_priority is not None:
+            levels = [level for level in levels if int(level) <= wanted.max_priority]
+        self.forget()
+        self._levels = sorted(levels)
+        self._since = now
+
+    def _enter(self, level: str) -> None:
+        self._level = self._layout.folder(f"pending/{level}")
+        try:
+            self._shards = self._fs.listdir(self._level)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # just tidied away, or a stray file
+        self._rng.shuffle(self._shards)
+
+    def _read(self, shard: str, wanted: Filter) -> None:
+        self._folder = f"{self._level}/{shard}"
+        self._misses = 0
+        try:
+            found = self._fs.listdir(self._folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        names = [name for name in found if name[32:33] == "."]
+        if wanted:
+            names = [name for name in names if self._matches(name, wanted)]
+        names.sort(reverse=True)
+        take = max(WHOLE, len(names) // PART)
+        self._names = names[-take:]
+
+    def _matches(self, name: str, wanted: Filter) -> bool:
+        parts = name.split(".")
+        return len(parts) == 5 and wanted(self._facet(parts[4]))

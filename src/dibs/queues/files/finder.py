@@ -1,0 +1,161 @@
+"""Looking at a file queue: where a task is, what there is, how many. Reads names; opens files only to show them.
+
+Nothing here is a transaction: a task that moves while it is looked for is looked for again.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dibs.errors import BadInput
+from dibs.facets import EVERYTHING, Facet, Filter, facet_from_record, plain_facet
+from dibs.queues.files.fs import Fs
+from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, parse_name
+from dibs.queues.views import Stats
+from dibs.states import Cell, State
+from dibs.task import Task, decode, task_from_record
+
+SAMPLE = 5000
+ORDER = (
+    State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
+)  # fmt: skip
+
+
+class Found(NamedTuple):
+    state: State
+    path: str
+    name: Name
+
+    @property
+    def cell(self) -> Cell:
+        return self.name.cell(self.state)
+
+
+class Finder:
+    def __init__(self, fs: Fs, layout: Layout) -> None:
+        self._fs = fs
+        self._layout = layout
+        self._facets: dict[str, Facet] = {}
+
+    def facet(self, code: str) -> Facet:
+        """The facet of a code; one whose record is missing or damaged counts by its priority alone."""
+        known = self._facets.get(code)
+        if known is None:
+            known = plain_facet(code) or self._read_facet(code)
+            self._facets[code] = known
+        return known
+
+    def locate(self, task_id: str) -> Found | None:
+        """Where the task is now; None when it is nowhere."""
+        for _ in range(3):  # it may move from a folder not yet read to one already read
+            for state in ORDER:
+                for folder in self._homes(state, task_id):
+                    for text in self._list(folder):
+                        if text.startswith(task_id) and (name := parse_name(text)):
+                            return Found(state, f"{folder}/{text}", name)
+        return None
+
+    def read(self, found: Found) -> Task:
+        """Raises FileNotFoundError when it moved on, BadInput when the file is damaged."""
+        return task_from_record(decode(self._fs.read(found.path)), found.cell)
+
+    def find(self, state: State, wanted: Filter = EVERYTHING) -> Iterator[Found]:
+        """Tasks of a state, oldest first within what fits a sample: a long queue is not read whole for a few."""
+        for group in self._groups(state):
+            for folders in group:
+                names = [(text, folder) for folder in folders for text in self._list(folder)]
+                for text, folder in sorted(names):
+                    name = parse_name(text)
+                    if name is not None and (wanted is EVERYTHING or wanted(self.facet(name.facet))):
+                        yield Found(state, f"{folder}/{text}", name)
+
+    def in_folder(self, state: State, folder: str) -> Iterator[Found]:
+        for text in self._list(folder):
+            if name := parse_name(text):
+                yield Found(state, f"{folder}/{text}", name)
+
+    def stats(self) -> Stats:
+        states: dict[str, int] = {}
+        priorities: dict[int, dict[str, int]] = {}
+        projects: dict[str, dict[str, int]] = {}
+        labels: dict[str, dict[str, int]] = {}
+        for state in State:
+            counts: Counter[str] = Counter()
+            for folder in self.folders(state):
+                parts = (text.split(".") for text in self._list(folder) if text[32:33] == ".")
+                counts.update(part[4] for part in parts if 5 <= len(part) <= 6)
+            states[state] = sum(counts.values())
+            for code, count in counts.items():
+                if not code.partition("-")[0].isdigit():
+                    states[state] -= count
+                    continue
+                facet = self.facet(code)
+                _add(priorities, facet.priority, state, count)
+                if facet.project is not None:
+                    _add(projects, facet.project, state, count)
+                for label in facet.labels:
+                    _add(labels, label, state, count)
+        workers = sum(name.endswith(".json") for name in self._list(self._layout.folder("workers")))
+        return Stats(states=states, priorities=priorities, projects=projects, labels=labels, workers=workers)
+
+    def folders(self, state: State) -> Iterator[str]:
+        """Every folder that may hold tasks of a state; higher priorities, or earlier times, first."""
+        root = self._layout.folder(STATE_FOLDERS[state])
+        if state is State.READY:
+            for level in sorted(self._list(root), reverse=True):
+                yield from (f"{root}/{level}/{shard}" for shard in sorted(self._list(f"{root}/{level}")))
+        elif state is State.SCHEDULED:
+            for hour in sorted(self._list(root)):
+                yield from (f"{root}/{hour}/{minute}" for minute in sorted(self._list(f"{root}/{hour}")))
+        else:
+            yield from (f"{root}/{shard}" for shard in sorted(self._list(root)))
+
+    def _homes(self, state: State, task_id: str) -> Iterator[str]:
+        """The folders of a state in which this task may be."""
+        root = self._layout.folder(STATE_FOLDERS[state])
+        if state is State.READY:
+            shard = self._layout.shard(task_id)
+            return (f"{root}/{level}/{shard}" for level in self._list(root))
+        if state is State.SCHEDULED:
+            return self.folders(state)
+        return iter([f"{root}/{self._layout.shard(task_id)}"])
+
+    def _groups(self, state: State) -> Iterator[Iterator[list[str]]]:
+        """Folders whose tasks are sorted together, each group in lots of about a sample's size."""
+        if state is State.READY:
+            root = self._layout.folder("pending")
+            for level in sorted(self._list(root), reverse=True):
+                yield self._lots([f"{root}/{level}/{shard}" for shard in sorted(self._list(f"{root}/{level}"))])
+        else:
+            yield self._lots(list(self.folders(state)))
+
+    def _lots(self, folders: list[str]) -> Iterator[list[str]]:
+        lot: list[str] = []
+        size = 0
+        for folder in folders:
+            lot.append(folder)
+            size += len(self._list(folder))
+            if size >= SAMPLE:
+                yield lot
+                lot, size = [], 0
+        if lot:
+            yield lot
+
+    def _list(self, folder: str) -> list[str]:
+        try:
+            return self._fs.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _read_facet(self, code: str) -> Facet:
+        try:
+            return facet_from_record(decode(self._fs.read(f"{self._layout.folder('facets')}/{code}")))
+        except (FileNotFoundError, BadInput):
+            return Facet(int(code.partition("-")[0]))
+
+
+def _add(table: dict, name: object, state: State, count: int) -> None:  # type: ignore[type-arg]
+    row = table.setdefault(name, {})
+    row[state] = row.get(state, 0) + count
+
+

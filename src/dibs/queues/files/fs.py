@@ -1,0 +1,163 @@
+"""The system calls that a file queue is made of, and nothing else: the seam at which a simulation enters.
+
+What is atomic: `rename` (one winner for one source), `publish` (creates or refuses). `listdir` is a hint.
+"""
+
+import errno
+import os
+from typing import Protocol
+
+from dibs.errors import StorageError
+
+
+class Fs(Protocol):
+    def rename(self, source: str, target: str, /) -> None: ...
+
+    def listdir(self, path: str, /) -> list[str]: ...
+
+    def read(self, path: str, /) -> bytes: ...
+
+    def write(self, path: str, data: bytes, /, *, sync: bool = False) -> None:
+        """Create or overwrite; not atomic: for files nobody else looks at yet."""
+        ...
+
+    def publish(self, path: str, data: bytes, scratch: str, /) -> bool:
+        """Create durably and whole, or return False because it is there already."""
+        ...
+
+    def unlink(self, path: str, /) -> None: ...
+
+    def mkdir(self, path: str, /) -> None:
+        """With parents; no error when it is there."""
+        ...
+
+    def rmdir(self, path: str, /) -> None: ...
+
+    def exists(self, path: str, /) -> bool: ...
+
+    def times(self, path: str, /) -> tuple[float, float]:
+        """(mtime, ctime): last written, last renamed; by the file server's clock."""
+        ...
+
+    def server_time(self, scratch: str, /) -> float: ...
+
+    def sync_folder(self, path: str, /) -> None: ...
+
+    def sync_all(self, path: str, /) -> None:
+        """Everything written so far to the file system of `path` is on disk."""
+        ...
+
+
+class LocalFs:
+    """The real thing."""
+
+    rename = staticmethod(os.rename)
+    listdir = staticmethod(os.listdir)
+    unlink = staticmethod(os.unlink)
+    rmdir = staticmethod(os.rmdir)
+
+    def read(self, path: str) -> bytes:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.read(fd, 65536)
+            if len(data) < 65536:
+                return data
+            parts = [data]
+            while data := os.read(fd, 1 << 20):
+                parts.append(data)
+            return b"".join(parts)
+        finally:
+            os.close(fd)
+
+    def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def publish(self, path: str, data: bytes, scratch: str) -> bool:
+        self.write(scratch, data, sync=True)
+        try:
+            os.link(scratch, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+                raise
+            if os.path.exists(path):
+                return False
+            os.rename(scratch, path)
+            return True
+        finally:
+            if os.path.exists(scratch):
+                os.unlink(scratch)
+        return True
+
+    def mkdir(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def exists(self, path: str) -> bool:
+        return os.access(path, os.F_OK)
+
+    def times(self, path: str) -> tuple[float, float]:
+        found = os.stat(path)
+        return found.st_mtime, found.st_ctime
+
+    def server_time(self, scratch: str) -> float:
+        fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            os.utime(fd)
+            return os.fstat(fd).st_mtime
+        finally:
+            os.close(fd)
+
+    def sync_folder(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems have no such thing
+                raise
+        finally:
+            os.close(fd)
+
+    def sync_all(self, path: str) -> None:
+        import ctypes  # slow to import, and only batches need it
+
+        syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+        if syncfs is None:
+            os.sync()
+            return
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if syncfs(fd) != 0:
+                code = ctypes.get_errno()
+                raise OSError(code, os.strerror(code), path)
+        finally:
+            os.close(fd)
+
+
+_REMEDIES = {
+    errno.ENOSPC: "the disk is full; free some space and try again",
+    errno.EDQUOT: "the disk quota is used up; free some space and try again",
+    errno.EROFS: "the file system is read-only; remount it writable",
+    errno.EACCES: "no permission; check who owns the folder",
+    errno.EPERM: "no permission; check who owns the folder",
+    errno.ENOENT: "the queue's folder is gone; restore it, or push to create a new queue",
+    errno.ENAMETOOLONG: "the path is too long for this file system; use a shorter folder",
+    errno.ENOTDIR: "something that is not a folder is in the way",
+    errno.ESTALE: "the network file system lost the folder; mount it again",
+}
+
+
+def storage_error(error: OSError, what: str) -> StorageError:
+    """One line: what was tried, where, and what to do."""
+    reason = error.strerror or type(error).__name__
+    where = f" ({error.filename})" if error.filename else ""
+    remedy = _REMEDIES.get(error.errno or 0, "look at the disk and its mount")
+    return StorageError(f"{what}: {reason}{where}; {remedy}")

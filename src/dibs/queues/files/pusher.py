@@ -1,0 +1,144 @@
+"""Push: written aside, synced, renamed in, synced. When it returns, the tasks survive a power cut.
+
+One sync call per file for a few tasks; for more, two syncs of the whole file system per batch, however large.
+What a task leans on (key cell, facet, pointers of its dependencies) is on disk before the task is.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dibs.errors import BadInput
+from dibs.facets import facet_of
+from dibs.keys import Keys
+from dibs.queues.files.cells import Cells
+from dibs.queues.files.finder import Finder
+from dibs.queues.files.fs import Fs
+from dibs.queues.files.layout import Layout
+from dibs.queues.files.waits import Waits
+from dibs.states import Cell, State
+from dibs.task import Task, encode
+
+FEW = 4
+
+
+class Pusher:
+    def __init__(
+        self, fs: Fs, layout: Layout, cells: Cells, finder: Finder, keys: Keys, waits: Waits,
+        withdraw: Callable[[Task], None], make_id: Callable[[], str],
+    ) -> None:  # fmt: skip
+        self._fs = fs
+        self._layout = layout
+        self._cells = cells
+        self._finder = finder
+        self._keys = keys
+        self._waits = waits
+        self._withdraw = withdraw
+        self._make_id = make_id
+        self._known_facets: set[str] = set()
+
+    def push(self, tasks: list[Task], now: float) -> list[Task]:
+        data = {task.id: encode(task.to_record()) for task in tasks}
+        others: dict[str, str] = {}  # id of a task whose key is taken -> id of the one that has it
+        for task in tasks:
+            if task.key is not None:
+                owner = self._acquire(task)
+                if owner != task.id:
+                    others[task.id] = owner
+        fresh = [task for task in tasks if task.id not in others]
+        placed = self._place(fresh, data, now)
+        return [self._existing(others[task.id], task) if task.id in others else placed[task.id] for task in tasks]
+
+    def _place(self, tasks: list[Task], data: dict[str, bytes], now: float) -> dict[str, Task]:
+        few = len(tasks) <= FEW
+        sync = self._cells.sync
+        touched = self._register_facets(tasks)
+        for task in tasks:
+            touched |= set(self._waits.write_pointers(task))
+        scraps = {task.id: self._layout.scratch(f"{task.id}.task") for task in tasks}
+        try:
+            for task in tasks:
+                self._fs.write(scraps[task.id], data[task.id], sync=sync and few)
+            if sync:
+                self._sync(touched, few=few)
+        except OSError:
+            self._abandon(tasks, scraps)
+            raise
+        placed: dict[str, Task] = {}
+        folders = set()
+        for task in tasks:
+            cell = first_cell(task, now)
+            target = self._layout.path(task.id, facet_of(task).code, cell)
+            self._rename_in(task, scraps[task.id], target, data[task.id])
+            folders.add(target.rpartition("/")[0])
+            placed[task.id] = task.standing(cell)
+        if sync:
+            self._sync(folders, few=len(folders) <= FEW)
+        for task in tasks:
+            if task.key is not None and self._keys.confirm(task.key, task.id) not in (None, task.id):
+                self._withdraw(task)  # somebody took the key for a pusher that seemed to be dead: us
+                placed[task.id] = self.push([replace(task, id=self._make_id())], now)[0]
+        return placed
+
+    def _rename_in(self, task: Task, scratch: str, target: str, data: bytes) -> None:
+        while not self._cells.move(scratch, target):
+            if self._finder.locate(task.id) is not None:
+                return  # the answer was lost, and it has even moved on since
+            self._fs.write(scratch, data, sync=self._cells.sync)  # tidied away under a very slow pusher
+
+    def _acquire(self, task: Task) -> str:
+        assert task.key is not None
+        if task.key in task.after:
+            raise BadInput(f"task with key {task.key!r} is to run after itself; remove it from `after`")
+        return self._keys.acquire(task.key, task.id, task.unique, self._state_of)
+
+    def _existing(self, task_id: str, asked: Task) -> Task:
+        try:
+            found = self._finder.locate(task_id)
+            if found is not None:
+                return replace(self._finder.read(found), duplicate=True)
+        except FileNotFoundError:
+            pass  # it moves; what we know is enough
+        return replace(asked, id=task_id, duplicate=True)
+
+    def _state_of(self, task_id: str) -> State | None:
+        found = self._finder.locate(task_id)
+        return None if found is None else found.state
+
+    def _register_facets(self, tasks: list[Task]) -> set[str]:
+        folder = self._layout.folder("facets")
+        touched = set()
+        for facet in {facet_of(task) for task in tasks}:
+            code = facet.code
+            if "-" not in code or code in self._known_facets:
+                continue
+            if not self._fs.exists(f"{folder}/{code}"):
+                scratch = self._layout.scratch(f"{tasks[0].id}.note")
+                self._fs.write(scratch, facet.to_bytes(), sync=self._cells.sync)
+                self._fs.rename(scratch, f"{folder}/{code}")
+                touched.add(folder)
+            self._known_facets.add(code)
+        return touched
+
+    def _sync(self, folders: set[str], *, few: bool) -> None:
+        if few:
+            for folder in sorted(folders):
+                self._fs.sync_folder(folder)
+        else:
+            self._fs.sync_all(self._layout.root)
+
+    def _abandon(self, tasks: list[Task], scraps: dict[str, str]) -> None:
+        for task in tasks:
+            try:
+                self._fs.unlink(scraps[task.id])
+            except OSError:
+                pass  # never written, or the disk is gone: tidying will find it
+            if task.key is not None:
+                self._keys.close(task.key, task.id, State.CANCELLED)
+
+
+def first_cell(task: Task, now: float) -> Cell:
+    if task.after:
+        return Cell(State.BLOCKED)
+    if task.not_before is not None and task.not_before > now:
+        return Cell(State.SCHEDULED, due=task.not_before)
+    return Cell(State.READY)

@@ -1,0 +1,63 @@
+"""Dependencies: `after`.
+
+A task waits in `blocked/` until everything it names is completed. For each name there is a pointer
+`waits/<shard>/<dependency>/<task>`, written before the task, by which a completer finds who waited for
+it. Pointers are hints: what counts is the state of the dependency, looked up. A failed or
+cancelled dependency keeps its dependants blocked (retrying it frees them), and so does an
+unknown one (it may yet be pushed).
+"""
+
+from collections.abc import Callable, Iterable
+
+from dibs.queues.files.fs import Fs
+from dibs.queues.files.layout import Layout
+from dibs.states import State
+from dibs.task import Task, is_id
+
+
+class Waits:
+    def __init__(
+        self, fs: Fs, layout: Layout, resolve: Callable[[str], str | None], state_of: Callable[[str], State | None]
+    ) -> None:
+        self._fs = fs
+        self._layout = layout
+        self._resolve = resolve
+        self._state_of = state_of
+
+    def write_pointers(self, task: Task) -> list[str]:
+        """Returns the folders written to, for syncing. A key nobody has yet gets no pointer: idle workers re-check."""
+        folders = []
+        for ref in task.after:
+            dependency = ref if is_id(ref) else self._resolve(ref)
+            if dependency is not None:
+                folder = self._layout.waits(dependency)
+                self._fs.mkdir(folder)
+                self._fs.write(f"{folder}/{task.id}", b"")
+                folders.append(folder)
+        return folders
+
+    def standing(self, after: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Each reference with its state, or "unknown"."""
+        return tuple((ref, self._state(ref) or "unknown") for ref in after)
+
+    def met(self, after: Iterable[str]) -> bool:
+        return all(self._state(ref) is State.COMPLETED for ref in after)
+
+    def waiting_for(self, task_id: str) -> list[str]:
+        """Ids of the tasks that may be waiting for this one."""
+        folder = self._layout.waits(task_id)
+        if not self._fs.exists(folder):
+            return []
+        return [name for name in self._fs.listdir(folder) if is_id(name)]
+
+    def drop_pointer(self, task_id: str, waiting: str) -> None:
+        folder = self._layout.waits(task_id)
+        try:
+            self._fs.unlink(f"{folder}/{waiting}")
+            self._fs.rmdir(folder)
+        except OSError:
+            pass  # gone already, or more wait: pointers are only hints
+
+    def _state(self, ref: str) -> State | None:
+        task_id = ref if is_id(ref) else self._resolve(ref)
+        return None if task_id is None else self._state_of(task_id)

@@ -1,0 +1,71 @@
+"""The child processes of a worker: found, killed, and seen to be gone.
+
+A dead worker's children must be dead before its task goes to another. They are known by the process
+groups that the worker named, and by a mark in their environment (`DIBS_WARD`), which everything
+that a worker starts inherits, forked or executed. Where there is no /proc only the groups are known.
+"""
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+
+MARK = "DIBS_WARD"
+
+
+def new_mark() -> str:
+    return os.urandom(8).hex()
+
+
+def kill_brood(mark: str, groups: Iterable[int], spare: Iterable[int] = ()) -> bool:
+    """Kill once whatever is left; True when nothing was. Call again until it is."""
+    groups = frozenset(groups)
+    spared = {os.getpid(), *spare}
+    if not os.path.isdir("/proc/self"):
+        killed = [group for group in groups if kill_group(group)]
+        return not killed
+    clean = True
+    for pid in _members(mark, groups):
+        if pid in spared:
+            continue
+        clean = False
+        _kill(pid)
+    return clean
+
+
+def kill_group(group: int) -> bool:
+    """SIGKILL to a process group; False when there is none. A zombie leader still counts as one."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+        return True
+    except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _members(mark: str, groups: frozenset[int]) -> Iterator[int]:
+    entry = f"{MARK}={mark}".encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+            if fields[0] in b"ZX":
+                continue
+            if int(fields[2]) in groups or _marked(name, entry):
+                yield int(name)
+        except (OSError, IndexError):
+            continue  # it ended meanwhile, or belongs to somebody else
+
+
+def _marked(pid: str, entry: bytes) -> bool:
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return entry in file.read().split(b"\0")
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it ended by itself
+    except PermissionError:
+        pass  # it changed its user; its lease is given back only after its TTL
