@@ -18,6 +18,7 @@ class Contender(ABC):
     push_durability = ""
     limit: int | None = None  # slows down with length: run with at most so many tasks
     shared = True  # several processes may drain one queue
+    equal_durability = True  # False: a drain may lose what was pushed, so it is shown and not judged
     note = ""
 
     def missing(self) -> str | None:

@@ -44,6 +44,7 @@ class HueySqlite(HueyStorage):
 
     def __init__(self, synchronous: str = "NORMAL") -> None:
         self.synchronous = synchronous
+        self.equal_durability = synchronous != "OFF"
         self.name = f"huey, SQLite {synchronous}"
         self.drain_durability = self.push_durability = f"WAL, synchronous={synchronous}"
 

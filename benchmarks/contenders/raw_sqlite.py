@@ -24,6 +24,7 @@ class RawSqlite(Contender):
     def __init__(self, batch: int = 1, synchronous: str = "NORMAL") -> None:
         self.batch = batch
         self.synchronous = synchronous
+        self.equal_durability = synchronous != "OFF"
         self.name = f"SQLite WAL {synchronous}" + (f", batches of {batch}" if batch > 1 else "")
         self.drain_durability = self.push_durability = f"WAL, synchronous={synchronous}"
 

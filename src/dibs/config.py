@@ -13,8 +13,8 @@
     [queues.shared]
     url = "postgres://app:${DB_PASSWORD}@db/jobs"     # ${NAME} is the environment's
 
-The environment's name of a setting is `DIBS_` and the setting in capitals; an empty one is not set. A name that is not known
-in dibs.toml is an error, so that a typing mistake cannot go unseen. BadInput says which file and what.
+In the environment a setting is called `DIBS_` and its name in capitals; an empty one is not set. A name that
+is not known in dibs.toml is an error, so that a typing mistake cannot go unseen.
 """
 
 from __future__ import annotations
@@ -173,6 +173,8 @@ def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[
     if not isinstance(queues, dict) or not all(isinstance(table, dict) for table in queues.values()):
         raise BadInput(f'{path}: queues must be tables; write [queues.NAME] and url = "…" under it')
     for name, table in queues.items():
+        if not all(char.isalnum() or char in "._-" for char in name) or not name[:1].isalnum():
+            raise BadInput(f"{path}: queue name {name!r} is not acceptable; use letters, digits and . _ -")
         _no_unknown(path, f"setting of [queues.{name}]", table, ("url", *PER_QUEUE))
         if "url" not in table:
             raise BadInput(f'{path}: [queues.{name}] has no url; add url = "…"')

@@ -67,9 +67,7 @@ class Filter:
 EVERYTHING = Filter()
 
 
-def make_filter(
-    project: str | None = None, labels: Any = (), max_priority: int | str | None = None
-) -> Filter:
+def make_filter(project: str | None = None, labels: Any = (), max_priority: int | str | None = None) -> Filter:
     if isinstance(labels, str):
         labels = (labels,)
     ceiling = None if max_priority is None else priority_of(max_priority)

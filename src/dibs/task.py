@@ -68,9 +68,7 @@ class Task:
 
     def standing(self, cell: Cell) -> "Task":
         """The same task with the state and counters of `cell`."""
-        return replace(
-            self, state=cell.state, epoch=cell.epoch, attempts=cell.attempts, deaths=cell.deaths
-        )
+        return replace(self, state=cell.state, epoch=cell.epoch, attempts=cell.attempts, deaths=cell.deaths)
 
     def to_record(self) -> dict[str, Any]:
         """What is stored: the id, the payload and every field that differs from its default."""

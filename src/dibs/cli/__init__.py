@@ -84,10 +84,11 @@ def _run(command: str, words: list[str]) -> int:
         args = quick.parse(words)
     if args is None:
         parser = parser_of(command, module)
-        if any(word in ("-h", "--help") for word in words[: words.index("--")] if "--" in words else words):
+        own = words[: words.index("--")] if "--" in words else words
+        if "-h" in own or "--help" in own:
             sys.stdout.write(parser.format_help())
             return 0
-        args = parser.parse_args(words)
+        args = parser.read(words)
     code: int = module.run(args, command)
     return code
 

@@ -58,13 +58,15 @@ def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return typed
 
 
-def _moment(text: str) -> float:
+def moment_of(text: str) -> float:
     from dibs.clock import parse_time
 
     try:
         return parse_time(text)
     except (ValueError, OverflowError, OSError):
-        raise BadInput(f"time {text!r} is not ISO 8601; write 2030-01-31T08:00:00Z or 2030-01-31T08:00 (local)") from None
+        raise BadInput(
+            f"time {text!r} is not ISO 8601; write 2030-01-31T08:00:00Z or 2030-01-31T08:00 (local)"
+        ) from None
 
 
 def _wait(text: str) -> float | str:
@@ -86,6 +88,6 @@ def _whole(text: str) -> int:
 duration = reader(config.duration)
 count = reader(config.count)
 whole = reader(_whole)
-moment = reader(_moment)
+moment = reader(moment_of)
 wait = reader(_wait)
 priority_value = reader(_priority)

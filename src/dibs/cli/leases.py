@@ -29,11 +29,15 @@ def configure(parser: argparse.ArgumentParser, command: str) -> None:
     if command == "claim":
         return _configure_claim(parser)
     parser.add_argument("id", metavar="ID", help="the task's id, as claim printed it")
-    parser.add_argument("--epoch", metavar="N", type=count, required=True, help="the lease's epoch, as claim printed it")
+    parser.add_argument(
+        "--epoch", metavar="N", type=count, required=True, help="the lease's epoch, as claim printed it"
+    )
     if command == "complete":
         parser.add_argument("--result", metavar="JSON", help="kept with the completion; - reads it from standard input")
     elif command == "release":
-        parser.add_argument("--delay", metavar="DURATION", type=duration, default=0.0, help="not ready again before that")
+        parser.add_argument(
+            "--delay", metavar="DURATION", type=duration, default=0.0, help="not ready again before that"
+        )
     elif command == "fail":
         parser.add_argument("--error", metavar="TEXT", default="", help="what went wrong; kept in the task's history")
         parser.add_argument("--no-retry", action="store_true", help="dead-letter it now, whatever attempts are left")

@@ -30,12 +30,17 @@ class Parser(argparse.ArgumentParser):
         self.arguments.append(action)
         return action
 
+    def read(self, words: list[str]) -> argparse.Namespace:
+        """Parse; options may stand between the positional arguments, except before a rest that is kept as it is."""
+        keeps_rest = any(action.nargs == argparse.REMAINDER for action in self.arguments)
+        return self.parse_args(words) if keeps_rest else self.parse_intermixed_args(words)
+
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{self.prog.removeprefix('dibs ')}: {message}", f"{self.prog} --help", USAGE)
 
     def format_help(self) -> str:
         shown = [action for action in self.arguments if action.help != argparse.SUPPRESS]
-        options = [action for action in shown if action.option_strings]
+        options = sorted((action for action in shown if action.option_strings), key=_at_the_end)
         positionals = [action for action in shown if not action.option_strings]
         required = [_left(action) for action in options if action.required]
         usage = [self.prog, *map(_placeholder, positionals), *required, "[OPTIONS]"]
@@ -62,6 +67,11 @@ def value_name(action: argparse.Action) -> str:
     if action.choices is not None:
         return "|".join(map(str, action.choices))
     return str(action.metavar or action.dest.upper())
+
+
+def _at_the_end(action: argparse.Action) -> int:
+    """What every command has comes last."""
+    return ("queue_type", "json", "help").index(action.dest) + 1 if action.dest in ("queue_type", "json", "help") else 0
 
 
 def _placeholder(action: argparse.Action) -> str:

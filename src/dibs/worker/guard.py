@@ -14,7 +14,7 @@ from typing import Protocol
 
 from dibs.clock import Clock
 from dibs.errors import StorageError
-from dibs.host import process_state, start_time
+from dibs.host import process_state
 from dibs.worker.brood import kill_brood, kill_group
 
 BEATS_PER_TTL = 3
@@ -57,7 +57,7 @@ class Ward:
     clean_looks: int = 0
 
     def __post_init__(self) -> None:
-        self.start = self.start or start_time(self.pid)
+        self.start = self.start or process_state(self.pid)[1]
 
 
 class Report(Protocol):

@@ -157,5 +157,3 @@ class Finder:
 def _add(table: dict, name: object, state: State, count: int) -> None:  # type: ignore[type-arg]
     row = table.setdefault(name, {})
     row[state] = row.get(state, 0) + count
-
-

@@ -5,7 +5,9 @@ What is atomic: `rename` (one winner for one source), `publish` (creates or refu
 
 import errno
 import os
-from typing import Protocol
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar
 
 from dibs.errors import StorageError
 
@@ -161,3 +163,22 @@ def storage_error(error: OSError, what: str) -> StorageError:
     where = f" ({error.filename})" if error.filename else ""
     remedy = _REMEDIES.get(error.errno or 0, "look at the disk and its mount")
     return StorageError(f"{what}: {reason}{where}; {remedy}")
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def told(what: str) -> Callable[[Method], Method]:
+    """Decorates a method of a queue: what the system refuses is told as a StorageError."""
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def inner(self: Any, *args: Any, **options: Any) -> Any:
+            try:
+                return method(self, *args, **options)
+            except OSError as error:
+                raise storage_error(error, f"cannot {what} {self.root}") from error
+
+        return inner  # type: ignore[return-value]
+
+    return decorate

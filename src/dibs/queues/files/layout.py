@@ -55,7 +55,12 @@ def parse_name(text: str) -> Name | None:
     parts = text.split(".")
     try:
         task_id, epoch, attempts, deaths, facet = parts[:5]
-        if len(task_id) != 32 or not _HEX.issuperset(task_id) or len(parts) > 6 or not facet.partition("-")[0].isdigit():
+        if (
+            len(task_id) != 32
+            or not _HEX.issuperset(task_id)
+            or len(parts) > 6
+            or not facet.partition("-")[0].isdigit()
+        ):
             return None
         return Name(task_id, int(epoch), int(attempts), int(deaths), facet, parts[5] if len(parts) == 6 else "")
     except ValueError:

@@ -2,16 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from dibs.clock import Clock
 from dibs.errors import BadInput
 from dibs.facets import Filter
-from dibs.host import Host
-from dibs.keys import Keys
 from dibs.liveness import Holder
 from dibs.queues.files.finder import ORDER, Finder, Found
-from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import Layout
-from dibs.queues.files.notes import Notes
+from dibs.queues.files.parts import Parts
 from dibs.queues.views import Claim, Detail
 from dibs.states import TERMINAL, State
 from dibs.task import Task
@@ -30,32 +25,37 @@ def tasks(finder: Finder, state: str | None, wanted: Filter, limit: int | None) 
             except FileNotFoundError:
                 continue  # it moved on; where it went it may be seen again
             except BadInput as error:
-                task = Task(id=found.name.id, payload={"damaged": str(error)}).standing(found.cell)
+                task = damaged(found, error)
             shown += 1
             yield task
 
 
-def claims(fs: Fs, finder: Finder, holders: Mapping[str, Holder], host: Host, clock: Clock) -> list[Claim]:
+def damaged(found: Found, error: BadInput) -> Task:
+    """What can be shown of a task whose file cannot be read."""
+    return Task(id=found.name.id, payload={"damaged": str(error)}, priority=found.name.priority).standing(found.cell)
+
+
+def claims(parts: Parts, holders: Mapping[str, Holder]) -> list[Claim]:
     shown = []
-    for found in finder.find(State.CLAIMED):
+    for found in parts.finder.find(State.CLAIMED):
         try:
-            task = finder.read(found)
-            shown.append(claim_of(fs, found, task, holders.get(found.name.extra), host, clock))
+            task = parts.finder.read(found)
+            shown.append(claim_of(parts, found, task, holders.get(found.name.extra)))
         except (FileNotFoundError, BadInput):
             continue  # just finished, or damaged: then nobody can hold it for long
     return shown
 
 
-def claim_of(fs: Fs, found: Found, task: Task, holder: Holder | None, host: Host, clock: Clock) -> Claim:
+def claim_of(parts: Parts, found: Found, task: Task, holder: Holder | None) -> Claim:
     """The times are the file server's; only the age of a beat of this boot is exact."""
-    claimed_at = fs.times(found.path)[1]
+    claimed_at = parts.fs.times(found.path)[1]
     ttl = holder.ttl if holder else 0.0
-    if holder is not None and holder.boot == host.boot:
-        heartbeat = clock.wall() - (clock.boottime() - holder.beat)
-    elif holder is not None:
-        heartbeat = fs.times(found.path.partition("/leased/")[0] + f"/workers/{holder.session}.json")[0]
-    else:
+    if holder is None:
         heartbeat = claimed_at
+    elif holder.boot == parts.host.boot:
+        heartbeat = parts.clock.wall() - (parts.clock.boottime() - holder.beat)
+    else:
+        heartbeat = parts.fs.times(parts.layout.session(holder.session))[0]
     return Claim(
         id=task.id,
         key=task.key,
@@ -71,27 +71,24 @@ def claim_of(fs: Fs, found: Found, task: Task, holder: Holder | None, host: Host
 
 
 def detail(
-    fs: Fs,
+    parts: Parts,
     found: Found,
     task: Task,
-    notes: Notes,
     waits_for: tuple[tuple[str, str], ...],
     holders: Mapping[str, Holder],
-    host: Host,
-    clock: Clock,
     paused: str | None,
 ) -> Detail:
     cell = found.cell
-    history = notes.history(task.id, cell)
+    history = parts.notes.history(task.id, cell)
     failures = [event for event in history if event.error]
-    result = notes.result(task.id, cell) if cell.state is State.COMPLETED else None
+    result = parts.notes.result(task.id, cell) if cell.state is State.COMPLETED else None
     claim = None
     ended_at = None
     try:
         if cell.state is State.CLAIMED:
-            claim = claim_of(fs, found, task, holders.get(cell.holder), host, clock)
+            claim = claim_of(parts, found, task, holders.get(cell.holder))
         if cell.state in TERMINAL:
-            ended_at = fs.times(found.path)[1]
+            ended_at = parts.fs.times(found.path)[1]
     except FileNotFoundError:
         pass  # it moved on while we looked
     return Detail(
@@ -105,28 +102,3 @@ def detail(
         waits_for=waits_for,
         paused=paused,
     )
-
-
-def remove_ended(
-    fs: Fs, finder: Finder, notes: Notes, keys: Keys, layout: Layout, state: State, folder: str, before: float
-) -> int:
-    """Delete the tasks of one folder that ended before a time: first what hangs on them, the task itself last."""
-    removed = 0
-    place = layout.folder(f"notes/{folder.rpartition('/')[2]}")
-    written = notes.by_task(place)
-    for found in finder.in_folder(state, folder):
-        try:
-            if fs.times(found.path)[1] > before:
-                continue
-            task = finder.read(found)
-            if task.key is not None:
-                keys.forget(task.key, task.id)
-        except FileNotFoundError:
-            continue  # retried, or removed by somebody else
-        except BadInput:
-            continue  # damaged: a person should look at it first
-        for text in written.get(found.name.id, ()):
-            notes.take_back(f"{place}/{text}")
-        fs.unlink(found.path)
-        removed += 1
-    return removed

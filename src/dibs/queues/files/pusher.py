@@ -4,46 +4,36 @@ One sync call per file for a few tasks; for more, two syncs of the whole file sy
 What a task leans on (key cell, facet, pointers of its dependencies) is on disk before the task is.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from dibs.errors import BadInput
 from dibs.facets import facet_of
-from dibs.keys import Keys
-from dibs.queues.files.cells import Cells
-from dibs.queues.files.finder import Finder
-from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import Layout
+from dibs.queues.files.parts import Parts
 from dibs.queues.files.waits import Waits
-from dibs.states import Cell, State
-from dibs.task import Task, encode
+from dibs.states import LIVE, Cell, State, cancel
+from dibs.task import Task, encode, new_id
 
 FEW = 4
 
 
 class Pusher:
-    def __init__(
-        self, fs: Fs, layout: Layout, cells: Cells, finder: Finder, keys: Keys, waits: Waits,
-        withdraw: Callable[[Task], None], make_id: Callable[[], str],
-    ) -> None:  # fmt: skip
-        self._fs = fs
-        self._layout = layout
-        self._cells = cells
-        self._finder = finder
-        self._keys = keys
+    def __init__(self, parts: Parts, waits: Waits) -> None:
+        self._parts = parts
+        self._fs = parts.fs
+        self._layout = parts.layout
+        self._cells = parts.cells
+        self._finder = parts.finder
         self._waits = waits
-        self._withdraw = withdraw
-        self._make_id = make_id
         self._known_facets: set[str] = set()
 
     def push(self, tasks: list[Task], now: float) -> list[Task]:
         data = {task.id: encode(task.to_record()) for task in tasks}
-        others: dict[str, str] = {}  # id of a task whose key is taken -> id of the one that has it
-        for task in tasks:
-            if task.key is not None:
-                owner = self._acquire(task)
-                if owner != task.id:
-                    others[task.id] = owner
+        keyed = [task for task in tasks if task.key is not None]
+        for task in keyed:
+            if task.key in task.after:
+                raise BadInput(f"task with key {task.key!r} is to run after itself; remove it from `after`")
+        owners = self._parts.keys.acquire_many(keyed, self._parts.state_of) if keyed else {}
+        others = {task_id: owner for task_id, owner in owners.items() if owner != task_id}
         fresh = [task for task in tasks if task.id not in others]
         placed = self._place(fresh, data, now)
         return [self._existing(others[task.id], task) if task.id in others else placed[task.id] for task in tasks]
@@ -74,9 +64,9 @@ class Pusher:
         if sync:
             self._sync(folders, few=len(folders) <= FEW)
         for task in tasks:
-            if task.key is not None and self._keys.confirm(task.key, task.id) not in (None, task.id):
+            if task.key is not None and self._parts.keys.confirm(task.key, task.id) not in (None, task.id):
                 self._withdraw(task)  # somebody took the key for a pusher that seemed to be dead: us
-                placed[task.id] = self.push([replace(task, id=self._make_id())], now)[0]
+                placed[task.id] = self.push([replace(task, id=new_id(self._parts.clock))], now)[0]
         return placed
 
     def _rename_in(self, task: Task, scratch: str, target: str, data: bytes) -> None:
@@ -84,12 +74,6 @@ class Pusher:
             if self._finder.locate(task.id) is not None:
                 return  # the answer was lost, and it has even moved on since
             self._fs.write(scratch, data, sync=self._cells.sync)  # tidied away under a very slow pusher
-
-    def _acquire(self, task: Task) -> str:
-        assert task.key is not None
-        if task.key in task.after:
-            raise BadInput(f"task with key {task.key!r} is to run after itself; remove it from `after`")
-        return self._keys.acquire(task.key, task.id, task.unique, self._state_of)
 
     def _existing(self, task_id: str, asked: Task) -> Task:
         try:
@@ -100,9 +84,11 @@ class Pusher:
             pass  # it moves; what we know is enough
         return replace(asked, id=task_id, duplicate=True)
 
-    def _state_of(self, task_id: str) -> State | None:
-        found = self._finder.locate(task_id)
-        return None if found is None else found.state
+    def _withdraw(self, task: Task) -> None:
+        """Our own push lost its key before it returned: nobody was told of it yet."""
+        found = self._finder.locate(task.id)
+        if found is not None and found.state in LIVE:
+            self._cells.swap(task.id, found.name.facet, found.cell, cancel(found.cell))
 
     def _register_facets(self, tasks: list[Task]) -> set[str]:
         folder = self._layout.folder("facets")
@@ -133,7 +119,7 @@ class Pusher:
             except OSError:
                 pass  # never written, or the disk is gone: tidying will find it
             if task.key is not None:
-                self._keys.close(task.key, task.id, State.CANCELLED)
+                self._parts.keys.close(task.key, task.id, State.CANCELLED)
 
 
 def first_cell(task: Task, now: float) -> Cell:

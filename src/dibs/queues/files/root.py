@@ -34,7 +34,9 @@ def open_root(
         record = decode(fs.read(marker))
         form, shards, keep = record["format"], record["shards"], float(record["retention"])
     except (BadInput, KeyError, TypeError, ValueError):
-        raise FormatError(f"{marker} is damaged; it should read like {encode(_record(SHARDS, None)).decode().strip()}") from None
+        raise FormatError(
+            f"{marker} is damaged; it should read like {encode(_record(SHARDS, None)).decode().strip()}"
+        ) from None
     if not isinstance(form, int) or form > FORMAT:
         raise FormatError(
             f"queue {path} has format {form}, this dibs {__version__} knows up to {FORMAT}; upgrade dibs to use it"

@@ -48,6 +48,11 @@ class Session:
         self.deadline = before + self.ttl
         return True
 
+    def end(self) -> None:
+        """Said by a guard: the holder and its children are dead, others may take what it held."""
+        self.holder = replace(self.holder, ended=True)
+        write_record(self._fs, self._layout, self.holder)
+
     def follow(self) -> None:
         """Learn from the record how long the guard has kept it."""
         record = read_record(self._fs, self._layout, self.name)

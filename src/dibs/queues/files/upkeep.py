@@ -4,20 +4,17 @@ make due tasks ready, re-check blocked ones, remove what is past its retention.
 Each step is an ordinary compare-and-set: any number of workers may do the same at once.
 """
 
-import random
 from collections import defaultdict
-from typing import Protocol
 
 from dibs import states
-from dibs.clock import Clock
 from dibs.errors import BadInput
-from dibs.liveness import Holder, Verdict, Watch
-from dibs.queues.files.cells import Cells
-from dibs.queues.files.finder import Finder, Found
-from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import Layout, parse_name, slot
-from dibs.queues.files.notes import LOST, Notes
+from dibs.liveness import Holder, Verdict
+from dibs.queues.files.finder import Found
+from dibs.queues.files.layout import parse_name, slot
+from dibs.queues.files.notes import LOST
+from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import read_record
+from dibs.queues.files.steering import Steering
 from dibs.states import State
 from dibs.task import Task
 
@@ -27,42 +24,18 @@ BLOCKED_EVERY = 5.0
 TIDY_EVERY = 60.0
 
 
-class Steward(Protocol):
-    """What upkeep asks of the queue."""
-
-    def store_time(self) -> float: ...
-
-    def unblock(self, task_id: str) -> bool: ...
-
-    def remove_ended(self, state: State, folder: str, before: float) -> int: ...
-
-    def task_ended(self, task: Task, state: State) -> None: ...
-
-
 class Upkeep:
-    def __init__(
-        self,
-        steward: Steward,
-        fs: Fs,
-        layout: Layout,
-        cells: Cells,
-        finder: Finder,
-        notes: Notes,
-        watch: Watch,
-        clock: Clock,
-        rng: random.Random,
-        retention: float,
-    ) -> None:
-        self._steward = steward
-        self._fs = fs
-        self._layout = layout
-        self._cells = cells
-        self._finder = finder
-        self._notes = notes
-        self._watch = watch
-        self._clock = clock
-        self._rng = rng
-        self._retention = retention
+    def __init__(self, parts: Parts, steering: Steering) -> None:
+        self._parts = parts
+        self._steering = steering
+        self._fs = parts.fs
+        self._layout = parts.layout
+        self._cells = parts.cells
+        self._finder = parts.finder
+        self._notes = parts.notes
+        self._watch = parts.watch
+        self._clock = parts.clock
+        self._rng = parts.rng
         self._next_blocked = self._next_tidy = self._next_orphans = 0.0
 
     def run(self, *, idle: bool) -> bool:
@@ -130,7 +103,7 @@ class Upkeep:
             self._notes.take_back(note)
             return False
         if cell.state is State.FAILED:
-            self._steward.task_ended(task, State.FAILED)
+            self._steering.ended(task, State.FAILED)
         return True
 
     def holders(self) -> dict[str, Holder]:
@@ -150,7 +123,7 @@ class Upkeep:
         """Remove the record of a session that holds nothing. A silent one stays a while: a late claim may hang on it."""
         path = self._layout.session(holder.session)
         try:
-            if verdict is Verdict.DEAD or self._steward.store_time() - self._fs.times(path)[0] > SILENT_RECORD_SECONDS:
+            if verdict is Verdict.DEAD or self._parts.store_time() - self._fs.times(path)[0] > SILENT_RECORD_SECONDS:
                 self._fs.unlink(path)
         except OSError:
             pass  # another worker removed it, or nobody may: then it stays
@@ -162,7 +135,7 @@ class Upkeep:
         hours = sorted(self._fs.listdir(root))
         if not hours:
             return False
-        now = self._steward.store_time()
+        now = self._parts.store_time()
         hour_now, minute_now = slot(now)
         changed = False
         for hour in hours:
@@ -192,17 +165,17 @@ class Upkeep:
 
     def recheck_blocked(self) -> bool:
         """A completer may have died before it told who waited; and keys may have been pushed since."""
-        return any([self._steward.unblock(found.name.id) for found in self._finder.find(State.BLOCKED)])
+        return any([self._steering.unblock(found.name.id) for found in self._finder.find(State.BLOCKED)])
 
     # Tidying, a little at a time
 
     def tidy(self) -> None:
         """One random shard: what is past its retention, folders that stayed empty, scraps of dead pushes."""
-        now = self._steward.store_time()
+        now = self._parts.store_time()
         for state in (State.COMPLETED, State.CANCELLED):
             folders = list(self._finder.folders(state))
-            if folders and self._retention > 0:
-                self._steward.remove_ended(state, self._rng.choice(folders), now - self._retention)
+            if folders and self._parts.root.retention > 0:
+                self._steering.remove_ended(state, self._rng.choice(folders), now - self._parts.root.retention)
         for folder in self._finder.folders(State.READY):
             self._remove_if_long_empty(folder, now)
         scratch = self._layout.folder("tmp")

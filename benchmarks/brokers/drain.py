@@ -1,0 +1,75 @@
+"""One drain by a queue's own workers: enqueue everything, start them, and read from the notes when tasks ran.
+
+The rate is taken from the first task that ran to the last, the same for all: start-up is left out, and so is
+everything after the last task began.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks.brokers import notes
+from benchmarks.brokers.broker import REDIS_URL, Broker
+from benchmarks.brokers.noop import FOLDER
+from benchmarks.brokers.redis_server import redis_server
+from benchmarks.measure import scratch
+
+DEADLINE_SECONDS = 180
+
+
+def drain(broker: Broker, folder: str, count: int, processes: int) -> notes.Ran:
+    with scratch(folder) as path:
+        if broker.name.startswith("dibs"):
+            return _drain(broker, f"{path}/queue", path, count, processes)
+        with redis_server(path) as url:
+            return _drain(broker, url, path, count, processes)
+
+
+def _drain(broker: Broker, place: str, path: str, count: int, processes: int) -> notes.Ran:
+    noted = f"{path}/notes"
+    notes.prepare(noted, count)
+    environment = {**os.environ, FOLDER: noted, REDIS_URL: place, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    filler = subprocess.run(
+        [sys.executable, "-m", "benchmarks.brokers.enqueue", broker.name, place, str(count)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if filler.returncode:
+        raise RuntimeError(f"enqueueing failed: {filler.stderr.strip()[-400:]}")
+    os.sync()
+    log = f"{path}/worker.log"
+    with open(log, "wb") as output:
+        workers = [
+            subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                             start_new_session=True)
+            for command in broker.commands(place, processes)
+        ]  # fmt: skip
+    try:
+        ran = notes.wait(noted, count, lambda: _trouble(workers, log), DEADLINE_SECONDS)
+    finally:
+        for worker in workers:
+            _end(worker)
+    return ran
+
+
+def _trouble(workers: list[Any], log: str) -> str | None:
+    if any(worker.poll() is None for worker in workers):
+        return None
+    with open(log, "rb") as file:
+        return f"its workers have ended: {file.read()[-400:].decode(errors='replace')}"
+
+
+def _end(worker: Any) -> None:
+    """Its own process group: the workers that it forked go with it."""
+    if worker.poll() is None:
+        worker.send_signal(signal.SIGTERM)
+        try:
+            worker.wait(10)
+        except subprocess.TimeoutExpired:
+            pass
+    try:
+        os.killpg(worker.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    worker.wait()

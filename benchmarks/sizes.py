@@ -1,0 +1,29 @@
+"""How much each benchmark runs. `tiny` only shows that everything works; `full` is what the goals are judged on."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Size:
+    name: str
+    rounds: int
+    drain_tasks: int
+    durable_pushes: int
+    unsynced_pushes: int
+    waiting_few: int
+    waiting_many: int
+    claims: int
+    broker_tasks: int
+    broker_tasks_tuning: int  # tasks for trying 1, 2 and 4 processes; 0: two processes, untried
+    broker_rounds: int
+    cli_runs: int
+
+
+SIZES = {
+    size.name: size
+    for size in (
+        Size("tiny", 1, 100, 20, 50, 50, 300, 50, 40, 0, 1, 2),
+        Size("small", 2, 2_000, 100, 500, 1_000, 20_000, 1_000, 500, 0, 1, 10),
+        Size("full", 5, 20_000, 1_000, 5_000, 1_000, 1_000_000, 5_000, 20_000, 1_000, 3, 40),
+    )
+}

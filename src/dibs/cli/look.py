@@ -1,0 +1,240 @@
+"""list, show, why, stats, claimed: looking changes nothing."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from dibs.cli.arguments import add_filters, add_json, add_queue, filters, whole
+from dibs.cli.exits import DONE
+from dibs.cli.output import clean, emit, warn
+from dibs.cli.place import opened
+from dibs.cli.tables import pairs, table, text_of
+from dibs.clock import iso
+from dibs.queues.queue import Queue
+from dibs.queues.views import Detail, Stats
+from dibs.queues.why import seconds
+from dibs.redact import redact
+from dibs.states import State
+from dibs.task import Task
+
+DEFAULT_LIMIT = 100
+
+
+def configure(parser: ArgumentParser, command: str) -> None:
+    parser.description, parser.epilog = _WORDS[command]
+    add_queue(parser, optional=command in ("list", "stats", "claimed"))
+    if command in ("show", "why"):
+        parser.add_argument("ref", metavar="ID|KEY", help="the task's id or key")
+    if command == "list":
+        states = [str(state) for state in State]
+        parser.add_argument("--state", choices=states, help="only tasks in this state")
+        parser.add_argument(
+            "--limit", metavar="N", type=whole, default=DEFAULT_LIMIT, help="at most N tasks; 0 is all (default 100)"
+        )
+    if command in ("list", "why"):
+        add_filters(parser, priority=command == "why")
+    add_json(parser, "JSON lines on stdout" if command in ("list", "claimed") else "one JSON object on stdout")
+
+
+def run(args: Namespace, command: str) -> int:
+    with opened(args) as queue:
+        _COMMANDS[command](queue, args)
+    return DONE
+
+
+def _list(queue: Queue, args: Namespace) -> None:
+    limit = args.limit or None
+    tasks = queue.tasks(args.state, limit=None if limit is None else limit + 1, **filters(args))
+    shown: list[Task] = []
+    more = False
+    for task in tasks:
+        more = limit is not None and len(shown) >= limit
+        if more:
+            break
+        shown.append(task)
+        if args.json:
+            emit(task.to_json())
+    if not args.json:
+        _print(table(_LIST_HEADERS, [_list_row(task) for task in shown], right=(2, 3)) if shown else ["no tasks"])
+    if more:
+        warn(f"… and more; --limit 0 lists all, --limit N the first N (now {limit})")
+
+
+_LIST_HEADERS = ("ID", "STATE", "PRIO", "TRIES", "PROJECT", "LABELS", "KEY", "PAYLOAD")
+
+
+def _list_row(task: Task) -> tuple[Any, ...]:
+    tries = f"{task.attempts}/{task.max_attempts}"
+    payload = json.dumps(task.payload, ensure_ascii=False)
+    return task.id, task.state, task.priority, tries, task.project, task.labels, task.key, payload
+
+
+def _show(queue: Queue, args: Namespace) -> None:
+    detail = queue.detail(args.ref)
+    if args.json:
+        return emit(detail.to_json())
+    _print(pairs(_facts(detail)))
+    if detail.history:
+        rows = [(event.epoch, event.what, iso(event.at), event.worker, event.error) for event in detail.history]
+        _print(["", *table(("EPOCH", "ENDED", "AT", "WORKER", "ERROR"), rows, right=(0,))])
+    _print(["", "payload", *_pretty(detail.task.payload)])
+    if detail.result is not None:
+        _print(["", "result", *_pretty(detail.result)])
+    return None
+
+
+def _facts(detail: Detail) -> list[tuple[str, Any]]:
+    task, claim = detail.task, detail.claim
+    retries = f"{task.attempts} of {task.max_attempts} used"
+    facts: list[tuple[str, Any]] = [
+        ("id", task.id),
+        ("key", task.key),
+        ("state", task.state),
+        ("priority", task.priority),
+        ("project", task.project),
+        ("labels", task.labels),
+        ("pushed", iso(task.pushed_at)),
+        ("due", detail.due and iso(detail.due)),
+        ("ended", detail.ended_at and iso(detail.ended_at)),
+        ("epoch", task.epoch),
+        ("attempts", retries),
+        ("deaths", f"{task.deaths} of {task.max_deaths}" if task.deaths else None),
+        ("max runtime", task.max_runtime and seconds(task.max_runtime)),
+        ("after", tuple(f"{ref} ({state})" for ref, state in detail.waits_for)),
+        ("error", detail.error),
+        ("paused", None if detail.paused is None else detail.paused or "yes"),
+    ]
+    if claim is not None:
+        facts += [
+            ("held by", f"{claim.worker} on {claim.host}" + (f" pid {claim.pid}" if claim.pid else "")),
+            ("since", iso(claim.claimed_at)),
+            ("heartbeat", iso(claim.heartbeat_at)),
+            ("expires", iso(claim.expires_at)),
+        ]
+    return facts
+
+
+def _pretty(value: Any) -> list[str]:
+    return ["  " + clean(line) for line in json.dumps(value, ensure_ascii=False, indent=2).split("\n")]
+
+
+def _why(queue: Queue, args: Namespace) -> None:
+    answer = queue.why(args.ref, **filters(args))
+    if args.json:
+        return emit(answer.to_json())
+    return _print([clean(line) for line in answer.text.split("\n")])
+
+
+def _stats(queue: Queue, args: Namespace) -> None:
+    stats = queue.stats()
+    if args.json:
+        return emit(stats.to_json())
+    _print(
+        [
+            clean(redact(queue.url))
+            + (f"  paused{f': {clean(stats.paused)}' if stats.paused else ''}" if stats.paused is not None else "")
+        ]
+    )
+    rows = [(state, stats.states.get(state, 0)) for state in State]
+    _print(["", *table(("STATE", "TASKS"), [*rows, ("total", stats.total)], right=(1,))])
+    for name, groups in (("PRIORITY", stats.priorities), ("PROJECT", stats.projects), ("LABEL", stats.labels)):
+        if groups:
+            _print(["", *_groups(name, dict(groups))])
+    _print(["", f"workers  {text_of(stats.workers)}"])
+    return None
+
+
+def _groups(name: str, groups: dict[Any, dict[str, int]]) -> list[str]:
+    """Counts by state for each priority, project or label; states that occur nowhere have no column."""
+    used = [state for state in State if any(counts.get(state) for counts in groups.values())]
+    rows = [(str(group), *(counts.get(state, 0) for state in used)) for group, counts in groups.items()]
+    return table((name, *(state.upper() for state in used)), rows, right=range(1, len(used) + 1))
+
+
+def _claimed(queue: Queue, args: Namespace) -> None:
+    claims = queue.claimed()
+    if args.json:
+        for claim in claims:
+            emit(claim.to_json())
+        return
+    _print(claims_table(queue, claims) if claims else ["nothing is claimed"])
+
+
+def claims_table(queue: Queue, claims: list[Any]) -> list[str]:
+    now = queue.clock.wall()
+    rows = [
+        (
+            claim.id,
+            claim.epoch,
+            seconds(now - claim.claimed_at),
+            seconds(claim.expires_at - now) if claim.expires_at > now else "expired",
+            claim.worker,
+            claim.host,
+            claim.pid and str(claim.pid),
+            claim.key,
+        )
+        for claim in claims
+    ]
+    return table(("ID", "EPOCH", "HELD FOR", "EXPIRES IN", "WORKER", "HOST", "PID", "KEY"), rows, right=(1, 2, 3))
+
+
+def stats_line(stats: Stats) -> str:
+    counts = "  ".join(f"{state} {count:,}" for state, count in stats.states.items() if count)
+    return counts or "empty"
+
+
+def _print(lines: list[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+_COMMANDS = {"list": _list, "show": _show, "why": _why, "stats": _stats, "claimed": _claimed}
+
+_WORDS = {
+    "list": (
+        "Tasks, in about the order in which they would run; finished ones last. A snapshot by reading, not a "
+        "transaction: a task that moves while it is read may be missing or there twice.",
+        """
+Examples:
+  dibs list queues/scrape
+  dibs list queues/scrape --state failed
+  dibs list queues/scrape --project shop --label eu --limit 20
+  dibs list queues/scrape --limit 0 --json | jq -r .key
+""",
+    ),
+    "show": (
+        "Everything known about one task: its state, who holds it, how its leases ended, payload, result.",
+        """
+Examples:
+  dibs show queues/scrape example.com
+  dibs show queues/scrape 019a8a2f3b4c7d5e8f00112233445566 --json
+""",
+    ),
+    "why": (
+        "What keeps a task from running, in a line or two: who holds it, what it waits for, which pause; and when it "
+        "will be ready, if that is known. With filters: whether a worker that uses them would take it.",
+        """
+Examples:
+  dibs why queues/scrape example.com
+  dibs why queues/scrape example.com --project shop --max-priority normal
+""",
+    ),
+    "stats": (
+        "Counts by state, priority, project and label, and the number of workers seen.",
+        """
+Examples:
+  dibs stats queues/scrape
+  dibs stats queues/scrape --json | jq .states.ready
+""",
+    ),
+    "claimed": (
+        "Who holds what now: worker, host, process, epoch, since when and until when.",
+        """
+Examples:
+  dibs claimed queues/scrape
+  dibs claimed queues/scrape --json | jq -r 'select(.host == "pi-3") | .id'
+""",
+    ),
+}

@@ -1,0 +1,91 @@
+"""What the pieces of one open file queue share."""
+
+import os
+import random
+from dataclasses import dataclass
+from functools import cached_property
+
+from dibs.clock import Clock
+from dibs.host import Host
+from dibs.keys import Keys
+from dibs.liveness import Watch
+from dibs.queues.files.cells import Cells
+from dibs.queues.files.finder import Finder
+from dibs.queues.files.fs import Fs
+from dibs.queues.files.layout import Layout
+from dibs.queues.files.notes import Notes
+from dibs.queues.files.root import Root
+from dibs.states import State
+from dibs.stores.store import Store
+
+
+@dataclass(frozen=True)
+class Parts:
+    fs: Fs
+    clock: Clock
+    host: Host
+    rng: random.Random
+    root: Root
+    sync: bool
+    store: Store | None = None  # for key cells; the queue's own folder unless given
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(self.root.path, self.root.shards)
+
+    @cached_property
+    def cells(self) -> Cells:
+        return Cells(self.fs, self.layout, sync=self.sync)
+
+    @cached_property
+    def finder(self) -> Finder:
+        return Finder(self.fs, self.layout)
+
+    @cached_property
+    def notes(self) -> Notes:
+        return Notes(self.fs, self.layout)
+
+    @cached_property
+    def watch(self) -> Watch:
+        return Watch(self.host, self.clock)
+
+    @cached_property
+    def keys(self) -> Keys:
+        store = self.store
+        if store is None:
+            from dibs.stores.files import FileStore  # only queues that use keys pay for it
+
+            store = FileStore(self.root.path, sync=self.sync, clock=self.clock)
+        return Keys(store, clock=self.clock, rng=self.rng, host=self.host)
+
+    def state_of(self, task_id: str) -> State | None:
+        found = self.finder.locate(task_id)
+        return None if found is None else found.state
+
+    def lookup_key(self, key: str) -> str | None:
+        """The id of the last task with this key."""
+        return self.keys.lookup(key) if self.fs.exists(self.layout.folder("keys")) else None
+
+    def store_time(self) -> float:
+        """Now by the file server's clock; of a queue that can only be read, by this host's."""
+        try:
+            return self.fs.server_time(self.layout.scratch(f"{self.host.name}.clock"))
+        except OSError:
+            return self.clock.wall()
+
+    def ring(self) -> None:
+        """Tell idle workers that something became ready."""
+        try:
+            self.fs.server_time(self.layout.folder("bell"))
+        except OSError:
+            pass  # they will look by themselves within a second
+
+    def bell(self) -> float | None:
+        try:
+            return self.fs.times(self.layout.folder("bell"))[0]
+        except OSError:
+            return None
+
+    @staticmethod
+    def process() -> int:
+        return os.getpid()

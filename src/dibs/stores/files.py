@@ -1,0 +1,299 @@
+"""A store of plain files: a key is a path below the root.
+
+create   writes a file in tmp/ and links it to its name: it appears whole, once, for one creator
+         (where the file system has no links: an empty file by O_EXCL, then as replace does)
+replace  locks the file that has the name (flock), makes sure that it still has it, compares the
+         content, and renames a new file over it. The next one in line for the lock finds that the
+         name has moved on and looks again. Renaming, not writing in place: a reader takes no lock and
+         must never see half a record, nor may a crash leave one
+delete   the same lock, then unlink
+
+An empty file is a creation that has not happened: what a power cut leaves of an unsynced file, or a
+foreign creator who has not written yet. It reads as absent, and after HOLLOW_SECONDS can be created over.
+A process stopped (SIGSTOP) within the few microseconds of its lock holds up this one key until it
+goes on or dies; others get Busy. With `sync` a write that returned survives a power cut.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+
+from dibs.clock import SYSTEM, Clock
+from dibs.errors import StorageError
+from dibs.stores.store import Changed, Entry, Exists, checked
+from dibs.stores.syncing import Syncing
+from dibs.stores.walk import walk
+
+HOLLOW_SECONDS = 5.0
+LOCK_SECONDS = 2.0
+PROBE_SECONDS = 2.0
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some of your quota",
+    errno.EROFS: "mount it writable, or use another folder",
+    errno.EACCES: "check the owner and mode of the folder",
+    errno.EPERM: "check the owner and mode of the folder",
+    errno.ENOENT: "the folder was deleted or moved; restore it, or open the queue anew",
+}
+_serial = count()
+Names = list[str]
+
+
+class Busy(StorageError):  # noqa: N818
+    """Another process holds the lock of a key and does not go on."""
+
+
+def storage_error(error: OSError, path: str) -> StorageError:
+    """What the file system said, as one line with a remedy."""
+    remedy = _REMEDIES.get(error.errno or 0, "see the system's log")
+    return StorageError(f"storage refused {path}: {error.strerror or error}; {remedy}")
+
+
+@contextmanager
+def refusals(path: str) -> Iterator[None]:
+    """An OSError inside becomes a StorageError about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, os.fspath(error.filename or path)) from error
+
+
+class FileStore:
+    """The root must exist; folders below it are made as needed. Safe for threads and processes."""
+
+    def __init__(self, root: str, *, clock: Clock = SYSTEM, sync: bool = False) -> None:
+        self.root = root
+        self._clock = clock
+        self._syncing = Syncing(sync)
+        self._tmp = f"{root}/tmp"  # noqa: S108
+        self._offset = 0.0
+        self._probed: float | None = None
+
+    def get(self, key: str) -> Entry | None:
+        path = self._path(key)
+        try:
+            with open(path, "rb", buffering=0) as file:
+                data = file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise storage_error(error, path) from error
+        return Entry(data, version_of(data)) if data else None
+
+    def create(self, key: str, data: bytes) -> str:
+        path = self._path(key)
+        with refusals(path), self._spilled(data) as spare:
+            try:
+                self._link(spare, path)
+            except FileExistsError:
+                self._fill_hollow(path, spare)
+            self._syncing.entry(path)
+        return version_of(data)
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        with self.locked(key, version) as cell:
+            return cell.replace(data)
+
+    def delete(self, key: str) -> bool:
+        path = self._path(key)
+        try:
+            with refusals(path), self._lock(path):
+                os.unlink(path)
+        except Changed:
+            return False
+        return True
+
+    def delete_if(self, key: str, version: str) -> None:
+        with self.locked(key, version) as cell:
+            cell.delete()
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[str]:
+        return walk(self._folder, prefix, start_after)
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        return (name[:-1] for name in self._folder(prefix) if name.endswith("/"))
+
+    def now(self) -> float:
+        """The file server's clock, by the time it gives a new file; measured anew every few seconds."""
+        boottime = self._clock.boottime()
+        if self._probed is None or boottime - self._probed > PROBE_SECONDS:
+            with refusals(self._tmp), self._spilled(b"?") as spare:
+                self._offset = os.stat(spare).st_mtime - boottime
+                self._probed = boottime
+        return self._offset + boottime
+
+    @contextmanager
+    def locked(self, key: str, version: str) -> Iterator["Locked"]:
+        """Nobody else changes the key inside; Changed if it is at another version. For steps that touch more files."""
+        path = self._path(key)
+        with refusals(path), self._lock(path) as descriptor:
+            with open(descriptor, "rb", closefd=False) as file:
+                if version_of(file.read()) != version:
+                    raise Changed(key)
+            yield Locked(self, path)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Writes of this thread inside are synced together when it ends, not one by one."""
+        with refusals(self.root), self._syncing.together():
+            yield
+
+    def sweep(self, older_than: float = 3600.0) -> int:
+        """Remove what crashed writers left in tmp/."""
+        swept = 0
+        limit = self.now() - older_than
+        for name in self._folder("tmp/"):
+            with suppress(OSError):
+                if os.stat(f"{self._tmp}/{name}").st_mtime < limit:
+                    os.unlink(f"{self._tmp}/{name}")
+                    swept += 1
+        return swept
+
+    def _path(self, key: str) -> str:
+        return f"{self.root}/{checked(key)}"
+
+    def _folder(self, folder: str) -> Names:
+        try:
+            with os.scandir(f"{self.root}/{folder}") as entries:
+                names = [entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in entries]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise storage_error(error, f"{self.root}/{folder}") from error
+        if not folder and "tmp/" in names:
+            names.remove("tmp/")
+        names.sort()
+        return names
+
+    @contextmanager
+    def _spilled(self, data: bytes) -> Iterator[str]:
+        """A new file in tmp/ with this content; removed at the end if it is still there."""
+        spare = f"{self._tmp}/{os.getpid()}-{next(_serial)}-{os.urandom(4).hex()}"
+        descriptor = self._open_new(spare)
+        try:
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                self._syncing.content(descriptor)
+            finally:
+                os.close(descriptor)
+            yield spare
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(spare)
+
+    def _open_new(self, path: str) -> int:
+        try:
+            return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileNotFoundError:
+            self._make_folder_of(path)
+            return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+
+    def _make_folder_of(self, path: str) -> None:
+        """Missing folders between the root and `path`; never the root itself, which somebody may have removed."""
+        made = self.root
+        for part in path[len(self.root) + 1 :].split("/")[:-1]:
+            made = f"{made}/{part}"
+            with suppress(FileExistsError):
+                os.mkdir(made)
+                self._syncing.folder(made)
+
+    def _link(self, spare: str, path: str) -> None:
+        try:
+            try:
+                os.link(spare, path)
+            except FileNotFoundError:
+                self._make_folder_of(path)
+                os.link(spare, path)
+        except FileExistsError:
+            if os.stat(spare).st_nlink != 2:  # 2: it is ours, only the answer was lost (NFS)
+                raise
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            os.close(self._open_new(path))
+            self._swap_hollow(path, spare)
+
+    def _fill_hollow(self, path: str, spare: str) -> None:
+        """Take the place of an empty file that nobody is about to fill any more, else Exists."""
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            raise Exists(path) from None
+        if found.st_size or self.now() - found.st_mtime < HOLLOW_SECONDS:
+            raise Exists(path) from None
+        self._swap_hollow(path, spare)
+
+    def _swap_hollow(self, path: str, spare: str) -> None:
+        try:
+            with self._lock(path) as descriptor:
+                if os.fstat(descriptor).st_size:
+                    raise Exists(path)
+                os.rename(spare, path)
+        except Changed:
+            raise Exists(path) from None
+
+    @contextmanager
+    def _lock(self, path: str) -> Iterator[int]:
+        """Lock the file that has this name now. Changed if there is none."""
+        patience = self._clock.boottime() + LOCK_SECONDS
+        while True:
+            try:
+                descriptor = os.open(path, os.O_RDWR)  # NFS gives exclusive locks to writers only
+            except (FileNotFoundError, NotADirectoryError):
+                raise Changed(path) from None
+            try:
+                if self._has_lock(descriptor):
+                    try:
+                        if _has_name(descriptor, path):
+                            yield descriptor
+                            return
+                    finally:
+                        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork meanwhile may keep a copy of the descriptor
+            finally:
+                os.close(descriptor)
+            if self._clock.boottime() > patience:
+                raise Busy(f"storage busy: another process holds the lock of {path} and does not go on; is it stopped?")
+
+    def _has_lock(self, descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._clock.sleep(0.001)
+            return False
+        return True
+
+
+class Locked:
+    """A key whose lock is held. One of these steps at most."""
+
+    def __init__(self, store: FileStore, path: str) -> None:
+        self._store = store
+        self._path = path
+
+    def replace(self, data: bytes) -> str:
+        with self._store._spilled(data) as spare:
+            os.rename(spare, self._path)
+            self._store._syncing.entry(self._path)
+        return version_of(data)
+
+    def delete(self) -> None:
+        os.unlink(self._path)
+
+
+def version_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _has_name(descriptor: int, path: str) -> bool:
+    try:
+        named, opened = os.stat(path), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (named.st_ino, named.st_dev) == (opened.st_ino, opened.st_dev)

@@ -1,0 +1,254 @@
+"""A runner: the process that claims tasks and runs them, on its own. Started by the supervisor.
+
+Its leases are kept by the supervisor, which also cleans up after its death; so a runner beats for
+nothing and tells nobody of a task that went well. What it has in hand stands on the board. When the
+supervisor dies it stops: nobody would keep its leases.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from dibs.errors import BadInput, DibsError, LeaseLost, StorageError
+from dibs.queues.held import Lease
+from dibs.queues.queue import Queue
+from dibs.worker.board import NO_LIMIT, Board, Slot
+from dibs.worker.channel import Channel
+from dibs.worker.job import Job, job_from_message
+from dibs.worker.keeping import Keeping
+from dibs.worker.tales import Tales
+from dibs.worker.work import Done, Failed, GivenUp, Work
+
+COMPLETED, FAILED, LOST = range(3)
+ORPHANED = "the supervisor died"
+_FIRST_PAUSE = 0.01
+_LONGEST_OUTAGE_PAUSE = 5.0
+_GRACE_SECONDS = 5.0
+_BAD_EXIT = 1
+_OUTAGES = 5
+
+
+class Runner:
+    def __init__(
+        self, job: Job, queue: Queue, work: Work, board: Board, slots: Sequence[Slot], channel: Channel
+    ) -> None:
+        self._job = job
+        self._queue = queue
+        self._work = work
+        self._board = board
+        self._slots = slots
+        self._channel = channel
+        self._now = queue.clock.boottime
+        self._keeping = Keeping(queue, channel)
+        self._tales = Tales(channel, queue.clock, every=job.every_event)
+        self._stopping = False
+        self._orphaned = False
+        self._fatal: DibsError | None = None
+        queue.guarded = True
+
+    def run(self) -> None:
+        """Until told to stop. DibsError when it cannot go on."""
+        threading.Thread(target=self._listen, name="control", daemon=True).start()
+        self._channel.send({"ready": os.getpid()})
+        threads = [threading.Thread(target=self._serve_safely, args=(slot,)) for slot in self._slots[1:]]
+        for thread in threads:
+            thread.start()
+        self._serve_safely(self._slots[0])
+        for thread in threads:
+            thread.join()
+        self._tales.flush()
+        if self._fatal is not None:
+            raise self._fatal
+
+    def stop(self) -> None:
+        """Finish what is in hand, claim nothing more."""
+        self._stopping = True
+
+    def _listen(self) -> None:
+        """The control thread: what the supervisor says, and its death."""
+        for message in self._tales.between(self._channel):
+            if "stop" in message:
+                self.stop()
+            elif "kept" in message:
+                self._keeping.answered(message["kept"], message["until"])
+            elif "lost" in message:
+                for lease in self._keeping.lose(message["lost"]):
+                    self._work.abandon(lease.id, "its lease was lost")
+        self._stopping = self._orphaned = True
+        self._keeping.give_up()
+        if not self._work.leave(ORPHANED) and self._keeping.in_hand:
+            os._exit(_BAD_EXIT)  # a function cannot be ended, and nobody keeps its lease
+
+    def _serve_safely(self, slot: Slot) -> None:
+        try:
+            self._serve(slot)
+        except DibsError as error:
+            self._fatal = error
+            self.stop()
+
+    def _serve(self, slot: Slot) -> None:
+        pause, outages = 0.0, 0
+        limited = self._job.max_tasks is not None
+        while not self._stopping:
+            if limited and not self._board.take_ticket():
+                slot.look(self._now())
+                self._rest(slot, pause := self._longer(pause))
+                continue
+            begun = self._now()
+            try:
+                leases = self._queue.claim_many(1, ttl=self._job.ttl, **self._job.filters)
+                outages = 0
+            except StorageError as error:
+                outages += 1
+                self._storage_trouble(error, outages)
+                leases = []
+            if leases:
+                pause = 0.0
+                self._run(leases[0], slot)
+                continue
+            if limited:
+                self._board.return_ticket()
+            if not outages:
+                slot.look(begun)
+            if not pause:
+                self._channel.send({"empty": True})
+            self._rest(slot, pause := self._longer(pause))
+
+    def _rest(self, slot: Slot, pause: float) -> None:
+        self._tales.flush()
+        self._queue._wait(pause * (0.75 + self._queue.rng.random() / 2))
+
+    def _longer(self, pause: float) -> float:
+        longest = 0.05 if self._job.until_empty else self._queue.idle_seconds
+        return min(pause * 1.5 or _FIRST_PAUSE, longest)
+
+    def _storage_trouble(self, error: StorageError, outages: int) -> None:
+        """An outage passes; but whoever waits for an empty queue wants to know rather than to wait for ever."""
+        self._channel.send({"trouble": str(error)})
+        if self._job.until_empty and outages >= _OUTAGES:
+            raise error
+        self._queue.clock.sleep(min(_LONGEST_OUTAGE_PAUSE, 0.1 * 2**outages))
+
+    def _run(self, lease: Lease, slot: Slot) -> None:
+        if not self._keeping.hold(lease) or self._orphaned:
+            _give_back(lease)
+            self._keeping.drop(lease)
+            return
+        started = self._now()
+        limit = self._limit(lease, started)
+        shown = NO_LIMIT if limit is None else limit + (_GRACE_SECONDS if self._job.command else 0.0)
+        slot.begin(lease.id, lease.epoch, lease.task.key or "", started, shown)
+        outcome = self._work.do(lease, slot, limit)
+        try:
+            how, error = self._record(lease, outcome)
+        finally:
+            self._keeping.drop(lease)
+        ended = self._now()
+        slot.end(ended, how)
+        if how != COMPLETED or self._job.every_event:
+            self._tales.tell(lease, how, error, ended - started)
+
+    def _limit(self, lease: Lease, started: float) -> float | None:
+        """When it must be over. A little before max_runtime: from then on the task may be another's."""
+        timeout, longest = self._job.timeout, lease.task.max_runtime
+        if timeout is None and longest is None:
+            return None
+        by_job = NO_LIMIT if timeout is None else started + timeout
+        by_task = NO_LIMIT if longest is None else lease.since + longest - min(1.0, longest * 0.05)
+        return min(by_job, by_task)
+
+    def _record(self, lease: Lease, outcome: Done | Failed | GivenUp) -> tuple[int | None, str]:
+        """Take the step that the outcome asks for; an outage is waited out while the lease holds."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return self._step(lease, outcome)
+            except LeaseLost as error:
+                lease.state = "lost"
+                return LOST, str(error)
+            except StorageError as error:
+                self._channel.send({"trouble": str(error)})
+                if not lease.held:
+                    return LOST, str(error)
+                pause = min(pause * 2, 1.0)
+                self._queue.clock.sleep(pause)
+
+    def _step(self, lease: Lease, outcome: Done | Failed | GivenUp) -> tuple[int | None, str]:
+        if lease.state in ("completed", "failed", "released"):  # the function took the step itself
+            return {"completed": COMPLETED, "failed": FAILED}.get(lease.state), ""
+        if isinstance(outcome, Done):
+            try:
+                lease.complete(outcome.result)
+                return COMPLETED, ""
+            except BadInput as error:
+                outcome = Failed(f"its result cannot be kept: {error}")
+        if isinstance(outcome, Failed):
+            lease.fail(outcome.error, retry=outcome.retry)
+            return FAILED, outcome.error
+        lease.release()
+        return None, outcome.why
+
+
+def _give_back(lease: Lease) -> None:
+    try:
+        lease.release()
+    except LeaseLost:
+        lease.state = "lost"
+
+
+def make_work(job: Job) -> Work:
+    if job.command:
+        from dibs.worker.command import CommandWork
+
+        return CommandWork(job.command, show_output=job.show_output)
+    from dibs.worker.call import CallWork
+
+    return CallWork(job.call)
+
+
+def main(argv: Sequence[str]) -> int:
+    """`python -m dibs.worker.runner URL CONTROL_FD BOARD_FD SLOTS FIRST COUNT`"""
+    from dibs.queues import open_queue
+
+    control, board_fd, slots, first, count = (int(word) for word in argv[1:])
+    channel = Channel(socket.socket(fileno=control))
+    try:
+        message = channel.receive_one()
+        if message is None:
+            return _BAD_EXIT
+        job = job_from_message(message)
+        board = Board(board_fd, slots)
+        work = make_work(job)
+        queue = open_queue(job.url)
+    except DibsError as error:
+        channel.send({"unusable": str(error), "usage": isinstance(error, BadInput)})
+        return _BAD_EXIT
+    runner = Runner(job, queue, work, board, board.slots[first : first + count], channel)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        runner.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        runner.run()
+    except DibsError as error:
+        channel.send({"unusable": str(error), "usage": False})
+        return _BAD_EXIT
+    return 0
+
+
+def _leave(code: int) -> NoReturn:
+    """At once: threads that a function left behind must not keep the process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _leave(main(sys.argv[1:]))
