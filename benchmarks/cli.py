@@ -69,5 +69,7 @@ def _table(results: dict[str, Series]) -> Table:
     for name, series in results.items():
         low, high = (min(series.values) * 1000, max(series.values) * 1000) if series.values else (None, None)
         median = "–" if series.median is None else f"{series.median * 1000:.1f}"
-        table.rows.append([name, median, spread(low, high, 1), f"{times(ratio(series.median, bare))}x", str(len(series.values))])
+        table.rows.append(
+            [name, median, spread(low, high, 1), f"{times(ratio(series.median, bare))}x", str(len(series.values))]
+        )
     return table

@@ -25,9 +25,7 @@ def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Out
         count = min(size.drain_tasks, contender.limit or size.drain_tasks)
         for processes in PROCESSES if contender.shared else (1,):
             series = results[contender.name, processes] = Series(count=count)
-            runs[f"{contender.name}, {processes} processes"] = partial(
-                _one, contender, folder, processes, series
-            )
+            runs[f"{contender.name}, {processes} processes"] = partial(_one, contender, folder, processes, series)
     alternate(rounds, runs, say)
     for contender in contenders:
         _check(contender, results, outcome)
@@ -55,7 +53,11 @@ def _check(contender: Contender, results: Results, outcome: Outcome) -> None:
         series = results.get((contender.name, processes))
         if series is None:
             continue
-        faults = [f"{number} {what}" for number, what in ((series.doubled, "handed out twice"), (series.lost, "lost")) if number]
+        faults = [
+            f"{number} {what}"
+            for number, what in ((series.doubled, "handed out twice"), (series.lost, "lost"))
+            if number
+        ]
         if series.error:
             faults.append(series.error)
         if faults and contender.kind != "peer":
@@ -65,7 +67,17 @@ def _check(contender: Contender, results: Results, outcome: Outcome) -> None:
 def _table(contenders: list[Contender], results: Results, size: Size) -> Table:
     table = Table(
         f"Claim + read + complete, {size.drain_tasks:,} tasks of 200 bytes, tasks/s",
-        ["", "1 process", "spread", "4 processes", "spread", "dibs is, 1 process", "dibs is, 4 processes", "tasks", "durability of a drain"],
+        [
+            "",
+            "1 process",
+            "spread",
+            "4 processes",
+            "spread",
+            "dibs is, 1 process",
+            "dibs is, 4 processes",
+            "tasks",
+            "durability of a drain",
+        ],
     )
     notes = {}
     for contender in contenders:
@@ -81,13 +93,15 @@ def _table(contenders: list[Contender], results: Results, size: Size) -> Table:
         for processes in PROCESSES:
             series = results.get((contender.name, processes))
             if series and (series.doubled or series.lost):
-                faults.append(f"with {processes} processes {series.doubled} tasks were handed out twice and {series.lost} lost")
+                faults.append(
+                    f"with {processes} processes {series.doubled} tasks were handed out twice and {series.lost} lost"
+                )
             if series and series.error:
                 faults.append(f"with {processes} processes it failed: {series.error}")
         if faults:
             notes[contender.name] = "; ".join(faults)
     table.notes = [
-        "\"dibs is\": how many times as fast dibs is, in batches where the other works in batches",
+        '"dibs is": how many times as fast dibs is, in batches where the other works in batches',
         "each task is checked to have been handed out exactly once; timed from the start barrier to the last task finished",
         *(f"{name}: {note}" for name, note in notes.items()),
     ]

@@ -24,7 +24,10 @@ class Table:
 
 
 def _line(row: list[str], widths: list[int]) -> str:
-    first, *rest = [cell.ljust(width) if not i else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+    first, *rest = [
+        cell.ljust(width) if not i else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
     return "| " + " | ".join([first, *rest]) + " |"
 
 

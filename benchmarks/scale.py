@@ -63,7 +63,8 @@ def fill(queue: str, count: int) -> None:
     _fill(queue, 0, 0)  # makes the folders
     share = -(-count // FILLERS)
     fillers = [
-        context.Process(target=_fill, args=(queue, start, min(start + share, count))) for start in range(0, count, share)
+        context.Process(target=_fill, args=(queue, start, min(start + share, count)))
+        for start in range(0, count, share)
     ]
     for filler in fillers:
         filler.start()

@@ -82,7 +82,7 @@ class DibsBroker(Broker):
 
     def missing(self) -> str | None:
         try:
-            import dibs.queues.files  # noqa: F401
+            import dibs.queues.files
             import dibs.worker  # noqa: F401
         except ImportError as error:
             return f"dibs cannot be imported: {error}"
@@ -97,5 +97,3 @@ class DibsBroker(Broker):
     def commands(self, place: str, processes: int) -> list[list[str]]:
         call = "benchmarks.brokers.noop:run"
         return [[script("dibs"), "work", place, "-j", str(processes), "--call", call, "--until-empty"]]
-
-

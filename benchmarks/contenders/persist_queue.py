@@ -73,4 +73,3 @@ class PersistQueueSqlite(Contender):
     def push(self, handle: Any, payloads: list[bytes]) -> None:
         for data in payloads:
             handle.put(data)
-

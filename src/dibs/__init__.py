@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.errors import BadInput, DibsError, LeaseLost, Refused, StorageError, TaskNotFound
     from dibs.functions import Functions, task
     from dibs.queues import open_queue as open
-    from dibs.queues.lease import Lease
+    from dibs.queues.held import Lease
     from dibs.queues.queue import Queue
     from dibs.task import NewTask, Task
 
@@ -43,7 +43,7 @@ _HOMES = {
     "BadInput": "dibs.errors:BadInput",
     "DibsError": "dibs.errors:DibsError",
     "Functions": "dibs.functions:Functions",
-    "Lease": "dibs.queues.lease:Lease",
+    "Lease": "dibs.queues.held:Lease",
     "LeaseLost": "dibs.errors:LeaseLost",
     "NewTask": "dibs.task:NewTask",
     "Queue": "dibs.queues.queue:Queue",

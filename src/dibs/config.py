@@ -97,7 +97,7 @@ class Config:
     @property
     def folder(self) -> str:
         """What relative paths in dibs.toml are relative to."""
-        return os.path.dirname(self.path) if self.path else os.getcwd()
+        return os.path.dirname(self.path) if self.path else ""
 
     def setting(self, name: str, queue: str | None = None, flag: Any = None) -> Value:
         """The value of a setting, for the queue called `queue` in dibs.toml if there is one."""
@@ -140,7 +140,7 @@ class Config:
 def load(environ: Mapping[str, str] | None = None, folder: str | None = None) -> Config:
     """Read the nearest dibs.toml from `folder` (the working directory) upwards, if there is one."""
     environ = os.environ if environ is None else environ
-    path = _find(os.getcwd() if folder is None else os.path.abspath(folder))
+    path = _find(_working_directory() if folder is None else os.path.abspath(folder))
     if path is None:
         return Config(environ)
     import tomllib
@@ -152,6 +152,13 @@ def load(environ: Mapping[str, str] | None = None, folder: str | None = None) ->
         raise BadInput(f"{path} is not TOML: {error}") from None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise BadInput("the working directory is gone; change to one that exists") from None
 
 
 def _find(folder: str) -> str | None:

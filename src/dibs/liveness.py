@@ -11,6 +11,7 @@ previous one ran out, so acting on an old verdict is always safe.
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from math import isfinite
 from typing import Any
 
 from dibs.clock import Clock
@@ -58,11 +59,17 @@ def holder_from_record(record: Any) -> Holder:
     """Raises BadInput when the record is not a holder's."""
     try:
         holder = Holder(**{name: record[name] for name in _FIELDS if name in record})
-        if not isinstance(holder.ttl, int | float) or not isinstance(holder.beat, int | float):
-            raise TypeError("ttl and beat must be numbers")
-        return holder
     except (KeyError, TypeError) as error:
         raise BadInput(f"not a holder's record: {error}") from None
+    texts = (holder.session, holder.worker, holder.host, holder.machine, holder.boot, holder.space, holder.start)
+    numbers = (holder.ttl, holder.beat, holder.since)
+    if (
+        not all(isinstance(text, str) for text in (*texts, holder.guard_start))
+        or not all(isinstance(pid, int | None) for pid in (holder.pid, holder.guard))
+        or not all(isinstance(number, int | float) and isfinite(number) for number in numbers)
+    ):
+        raise BadInput("not a holder's record: a field has a wrong type")
+    return holder
 
 
 class Watch:

@@ -7,7 +7,7 @@ same thing in a queue, with where it stands now. Both are plain values; the reco
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ PRIORITIES = {"low": 0, "normal": 50, "high": 100, "critical": 200}
 PRIORITY_LIMIT = 9999
 MAX_KEY_BYTES = 1024
 MAX_LABEL_BYTES = 128
+MAX_DEPTH = 256
+CENTURY = 100 * 365.25 * 86400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,48 +87,93 @@ class Task:
 
 
 _STANDING = {"id", "payload", "state", "epoch", "attempts", "deaths", "duplicate"}
+_RECORD = {field.name for field in fields(Task)} - _STANDING | {"id", "payload"}
+_PLAIN_RECORD = {"id", "payload", "pushed_at"}
+_NUMBER = (int, float)
+_TYPES: dict[str, Any] = {
+    "key": str,
+    "unique": str,
+    "priority": int,
+    "project": str,
+    "labels": (list, tuple),
+    "after": (list, tuple),
+    "not_before": _NUMBER,
+    "max_attempts": int,
+    "max_deaths": int,
+    "max_runtime": _NUMBER,
+    "backoff": _NUMBER,
+    "max_backoff": _NUMBER,
+    "pushed_at": _NUMBER,
+}
 _STORED = {field.name: field.default for field in fields(Task) if field.name not in _STANDING}
 
 
-def task_from_record(record: Mapping[str, Any], cell: Cell = Cell(State.READY)) -> Task:  # noqa: B008
-    """Raises BadInput when the record is not a task's."""
-    try:
-        known = {name: record[name] for name in _STORED if name in record}
+def checked_record(record: Any) -> dict[str, Any]:
+    """The record of a task as it was read: BadInput when it is none. Fields of a later version are dropped."""
+    if not isinstance(record, dict) or not isinstance(record.get("id"), str) or "payload" not in record:
+        raise BadInput("not a task record: it needs an id and a payload")
+    if not record.keys() <= _PLAIN_RECORD:  # most tasks have nothing more
+        record = {name: value for name, value in record.items() if name in _RECORD}
+        for name, value in record.items():
+            if name in _TYPES and not isinstance(value, _TYPES[name]):
+                raise BadInput(f"not a task record: its {name} is {value!r}")
         for name in ("labels", "after"):
-            if name in known:
-                known[name] = tuple(known[name])
-        return Task(
-            id=record["id"],
-            payload=record["payload"],
-            state=cell.state,
-            epoch=cell.epoch,
-            attempts=cell.attempts,
-            deaths=cell.deaths,
-            **known,
-        )
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"not a task record: {error!r}") from None
+            if name in record:
+                if not all(isinstance(item, str) for item in record[name]):
+                    raise BadInput(f"not a task record: its {name} are {record[name]!r}")
+                record[name] = tuple(record[name])
+    return record
+
+
+def task_from_record(record: Any, cell: Cell = Cell(State.READY)) -> Task:  # noqa: B008
+    """Raises BadInput when the record is not a task's."""
+    return Task(
+        state=cell.state, epoch=cell.epoch, attempts=cell.attempts, deaths=cell.deaths, **checked_record(record)
+    )
 
 
 def encode(value: Any) -> bytes:
-    """JSON, compact, one line, UTF-8. BadInput says why a value is not JSON."""
+    """JSON, compact, one line, UTF-8. BadInput says why a value is not JSON, or is nested too deep to be read anywhere."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return text.encode() + b"\n"
+        data = _dump(value).encode() + b"\n"
+        if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+            raise RecursionError
+        return data
     except RecursionError:
-        raise BadInput("payload is nested too deep for JSON (about 1,000 levels at most); flatten it") from None
+        raise BadInput(f"payload is nested too deep ({MAX_DEPTH} levels at most); flatten it") from None
     except (TypeError, ValueError) as error:
         raise BadInput(f"payload is not JSON: {error}; use dicts, lists, strings, numbers, booleans, null") from None
+
+
+_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_scan = json.JSONDecoder().scan_once  # what json.loads does, without its guesses about encoding
 
 
 def decode(data: bytes) -> Any:
     """BadInput when `data` is not JSON."""
     try:
-        return json.loads(data)
+        text = data.decode().strip()
+        value, end = _scan(text, 0)
+        if end != len(text):
+            raise ValueError(f"more after the value, at character {end}")
+        return value
     except RecursionError:
         raise BadInput("JSON is nested too deep to read") from None
+    except StopIteration as stop:
+        raise BadInput(f"not JSON: no value at character {stop.value}") from None
     except ValueError as error:
         raise BadInput(f"not JSON: {error}") from None
+
+
+def _depth(value: Any) -> int:
+    deepest = 0
+    stack = [(value, 1)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, dict | list | tuple):
+            deepest = max(deepest, depth)
+            stack.extend((child, depth + 1) for child in (node.values() if isinstance(node, dict) else node))
+    return deepest
 
 
 def new_id(clock: Clock) -> str:
@@ -150,14 +197,12 @@ def priority_of(value: int | str) -> int:
         except ValueError:
             names = ", ".join(PRIORITIES)
             raise BadInput(f"priority {value!r} is neither a number nor one of {names}") from None
-    if isinstance(value, bool) or not 0 <= value <= PRIORITY_LIMIT:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= PRIORITY_LIMIT:
         raise BadInput(f"priority {value} is out of range; use 0 to {PRIORITY_LIMIT}")
     return value
 
 
 def checked_key(key: str) -> str:
-    if not isinstance(key, str) or not key:
-        raise BadInput(f"key {key!r} is not acceptable; use a non-empty string")
     return _checked_text("key", key, MAX_KEY_BYTES)
 
 
@@ -173,24 +218,34 @@ def _checked_text(what: str, text: Any, limit: int) -> str:
     return text
 
 
+def checked_number(name: str, value: Any, low: float, high: float = CENTURY) -> float:
+    """A finite number of seconds within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise BadInput(f"{name} {value!r} is not acceptable; use seconds from {low:g} to {high:g}")
+    return float(value)
+
+
+def _checked_list(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise BadInput(f"{name} {values!r} is not acceptable; use a list of strings")
+    return list(values)
+
+
 def make_task(new: NewTask, clock: Clock, store_now: float) -> Task:
     """Check a NewTask and give it an id. `store_now` is the store's time, from which delays count."""
     if new.unique not in ("live", "completed"):
         raise BadInput(f"unique {new.unique!r} is not known; use 'live' or 'completed'")
-    if new.delay < 0:
-        raise BadInput(f"delay {new.delay} is negative; use seconds from now")
     for name in ("max_attempts", "max_deaths"):
         value = getattr(new, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise BadInput(f"{name} {value!r} is not acceptable; use a whole number from 1")
-    for name in ("backoff", "max_backoff"):
-        if not getattr(new, name) >= 0:
-            raise BadInput(f"{name} {getattr(new, name)!r} is not acceptable; use seconds from 0")
-    if new.max_runtime is not None and not new.max_runtime > 0:
-        raise BadInput(f"max_runtime {new.max_runtime!r} is not acceptable; use seconds above 0")
-    for name in ("labels", "after"):
-        if isinstance(getattr(new, name), str):
-            raise BadInput(f"{name} {getattr(new, name)!r} is a string; use a list of strings")
+    for name in ("delay", "backoff", "max_backoff"):
+        checked_number(name, getattr(new, name), 0)
+    if new.max_runtime is not None:
+        checked_number("max_runtime", new.max_runtime, 0.001)
+    if new.at is not None:
+        checked_number("at", new.at, 0, 1e11)
+    labels, after = _checked_list("labels", new.labels), _checked_list("after", new.after)
     not_before = new.at if new.at is not None else store_now + new.delay if new.delay else None
     return Task(
         id=new_id(clock),
@@ -199,8 +254,8 @@ def make_task(new: NewTask, clock: Clock, store_now: float) -> Task:
         unique=new.unique,
         priority=priority_of(new.priority),
         project=None if new.project is None else _checked_text("project", new.project, MAX_LABEL_BYTES),
-        labels=tuple(sorted({_checked_text("label", label, MAX_LABEL_BYTES) for label in new.labels})),
-        after=tuple(dict.fromkeys(checked_key(ref) for ref in new.after)),
+        labels=tuple(sorted({_checked_text("label", label, MAX_LABEL_BYTES) for label in labels})),
+        after=tuple(dict.fromkeys(checked_key(ref) for ref in after)),
         not_before=not_before,
         max_attempts=new.max_attempts,
         max_deaths=new.max_deaths,

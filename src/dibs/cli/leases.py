@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.cli.arguments import add_filters, add_json, add_queue, count, duration, filters, wait
 from dibs.cli.exits import DONE, NOTHING
-from dibs.cli.output import emit, say
+from dibs.cli.output import emit, pause_words, say
 from dibs.cli.place import find, open_place, opened
 from dibs.clock import iso
 
@@ -82,8 +82,7 @@ def _claim(args: Namespace) -> int:
         _print(leases)
         if leases:
             return DONE
-        paused = queue.paused
-        say("nothing to claim" if paused is None else f"the queue is paused{f': {paused}' if paused else ''}")
+        say("nothing to claim" + pause_words(queue.paused, "; the queue is "))
         return NOTHING
 
 

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from dibs.cli.output import clean
+from dibs.cli.output import clean, pause_words
 from dibs.queues.queue import Queue
 from dibs.queues.why import seconds
 from dibs.redact import redact
@@ -48,8 +48,7 @@ class LiveView:
 
     def _title(self, look: Look) -> Text:
         title = Text(clean(redact(self._queue.url)), style="bold")
-        if look.stats.paused is not None:
-            title.append("  paused" + (f": {clean(look.stats.paused)}" if look.stats.paused else ""), style="bold red")
+        title.append(pause_words(look.stats.paused, "  "), style="bold red")
         title.append(f"\n{look.rate:,.1f} tasks/s", style="default")
         if look.rate and look.live:
             title.append(f", {look.live:,} left, about {seconds(look.live / look.rate)}")

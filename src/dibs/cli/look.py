@@ -8,12 +8,11 @@ from typing import Any
 
 from dibs.cli.arguments import add_filters, add_json, add_queue, filters, whole
 from dibs.cli.exits import DONE
-from dibs.cli.output import clean, emit, warn
+from dibs.cli.output import clean, emit, pause_words, warn
 from dibs.cli.place import opened
-from dibs.cli.tables import pairs, table, text_of
-from dibs.clock import iso
+from dibs.cli.tables import table, text_of
 from dibs.queues.queue import Queue
-from dibs.queues.views import Detail, Stats
+from dibs.queues.views import Claim
 from dibs.queues.why import seconds
 from dibs.redact import redact
 from dibs.states import State
@@ -75,49 +74,9 @@ def _show(queue: Queue, args: Namespace) -> None:
     detail = queue.detail(args.ref)
     if args.json:
         return emit(detail.to_json())
-    _print(pairs(_facts(detail)))
-    if detail.history:
-        rows = [(event.epoch, event.what, iso(event.at), event.worker, event.error) for event in detail.history]
-        _print(["", *table(("EPOCH", "ENDED", "AT", "WORKER", "ERROR"), rows, right=(0,))])
-    _print(["", "payload", *_pretty(detail.task.payload)])
-    if detail.result is not None:
-        _print(["", "result", *_pretty(detail.result)])
-    return None
+    from dibs.cli.show import lines_of
 
-
-def _facts(detail: Detail) -> list[tuple[str, Any]]:
-    task, claim = detail.task, detail.claim
-    retries = f"{task.attempts} of {task.max_attempts} used"
-    facts: list[tuple[str, Any]] = [
-        ("id", task.id),
-        ("key", task.key),
-        ("state", task.state),
-        ("priority", task.priority),
-        ("project", task.project),
-        ("labels", task.labels),
-        ("pushed", iso(task.pushed_at)),
-        ("due", detail.due and iso(detail.due)),
-        ("ended", detail.ended_at and iso(detail.ended_at)),
-        ("epoch", task.epoch),
-        ("attempts", retries),
-        ("deaths", f"{task.deaths} of {task.max_deaths}" if task.deaths else None),
-        ("max runtime", task.max_runtime and seconds(task.max_runtime)),
-        ("after", tuple(f"{ref} ({state})" for ref, state in detail.waits_for)),
-        ("error", detail.error),
-        ("paused", None if detail.paused is None else detail.paused or "yes"),
-    ]
-    if claim is not None:
-        facts += [
-            ("held by", f"{claim.worker} on {claim.host}" + (f" pid {claim.pid}" if claim.pid else "")),
-            ("since", iso(claim.claimed_at)),
-            ("heartbeat", iso(claim.heartbeat_at)),
-            ("expires", iso(claim.expires_at)),
-        ]
-    return facts
-
-
-def _pretty(value: Any) -> list[str]:
-    return ["  " + clean(line) for line in json.dumps(value, ensure_ascii=False, indent=2).split("\n")]
+    return _print(lines_of(detail))
 
 
 def _why(queue: Queue, args: Namespace) -> None:
@@ -131,15 +90,11 @@ def _stats(queue: Queue, args: Namespace) -> None:
     stats = queue.stats()
     if args.json:
         return emit(stats.to_json())
-    _print(
-        [
-            clean(redact(queue.url))
-            + (f"  paused{f': {clean(stats.paused)}' if stats.paused else ''}" if stats.paused is not None else "")
-        ]
-    )
+    _print([clean(redact(queue.url)) + pause_words(stats.paused, "  ")])
     rows = [(state, stats.states.get(state, 0)) for state in State]
     _print(["", *table(("STATE", "TASKS"), [*rows, ("total", stats.total)], right=(1,))])
-    for name, groups in (("PRIORITY", stats.priorities), ("PROJECT", stats.projects), ("LABEL", stats.labels)):
+    priorities = dict(sorted(stats.priorities.items(), reverse=True))
+    for name, groups in (("PRIORITY", priorities), ("PROJECT", stats.projects), ("LABEL", stats.labels)):
         if groups:
             _print(["", *_groups(name, dict(groups))])
     _print(["", f"workers  {text_of(stats.workers)}"])
@@ -159,10 +114,10 @@ def _claimed(queue: Queue, args: Namespace) -> None:
         for claim in claims:
             emit(claim.to_json())
         return
-    _print(claims_table(queue, claims) if claims else ["nothing is claimed"])
+    _print(_claims_table(queue, claims) if claims else ["nothing is claimed"])
 
 
-def claims_table(queue: Queue, claims: list[Any]) -> list[str]:
+def _claims_table(queue: Queue, claims: list[Claim]) -> list[str]:
     now = queue.clock.wall()
     rows = [
         (
@@ -178,11 +133,6 @@ def claims_table(queue: Queue, claims: list[Any]) -> list[str]:
         for claim in claims
     ]
     return table(("ID", "EPOCH", "HELD FOR", "EXPIRES IN", "WORKER", "HOST", "PID", "KEY"), rows, right=(1, 2, 3))
-
-
-def stats_line(stats: Stats) -> str:
-    counts = "  ".join(f"{state} {count:,}" for state, count in stats.states.items() if count)
-    return counts or "empty"
 
 
 def _print(lines: list[str]) -> None:

@@ -38,3 +38,10 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def pause_words(paused: str | None, before: str = "") -> str:
+    """`paused: why`, or nothing when the queue is not."""
+    if paused is None:
+        return ""
+    return before + "paused" + (f": {clean(paused)}" if paused else "")

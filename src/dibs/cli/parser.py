@@ -17,7 +17,10 @@ _LEFT = 26
 
 
 class Parser(argparse.ArgumentParser):
-    """A command sets `description` and `epilog` (its examples), and adds arguments."""
+    """A command sets `description` and `epilog` (its examples), and adds arguments. One that takes a command line of
+    somebody else after -- sets `rest` to the name under which it wants it."""
+
+    rest: str | None = None
 
     def __init__(self, command: str, summary: str) -> None:
         super().__init__(prog=f"dibs {command}", add_help=False, allow_abbrev=False, formatter_class=_Fixed)
@@ -31,9 +34,13 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def read(self, words: list[str]) -> argparse.Namespace:
-        """Parse; options may stand between the positional arguments, except before a rest that is kept as it is."""
-        keeps_rest = any(action.nargs == argparse.REMAINDER for action in self.arguments)
-        return self.parse_args(words) if keeps_rest else self.parse_intermixed_args(words)
+        """Parse; options may stand between the positional arguments. What follows -- is the `rest`, if there is one."""
+        if self.rest is None:
+            return self.parse_intermixed_args(words)
+        end = words.index("--") if "--" in words else len(words)
+        args = self.parse_intermixed_args(words[:end])
+        setattr(args, self.rest, words[end + 1 :])
+        return args
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{self.prog.removeprefix('dibs ')}: {message}", f"{self.prog} --help", USAGE)

@@ -16,7 +16,7 @@ def reference() -> str:
         for command in commands:
             text = parser_of(command, load(command)).format_help().rstrip()
             parts += [f"### dibs {command}", "", "```text", text, "```", ""]
-    return "\n".join([*parts, _JSON])
+    return "\n".join([*parts, _json()])
 
 
 _INTRODUCTION = """\
@@ -54,30 +54,42 @@ defaults; `dibs config` shows each and where it came from.
 _JSON = """\
 ## JSON
 
-`--json` is stable: fields may be added, none is renamed or taken away. Times that are text are ISO 8601 in UTC; times that are
-numbers are seconds since 1970; durations are seconds. `list`, `claim`, `claimed`, `cancel`, `retry` and `watch` print one
-object a line; everything else prints one object.
+`--json` is stable: fields may be added, none is renamed or taken away. Times that are text are ISO 8601 in UTC; times
+that are numbers are seconds since 1970; durations are seconds. list, claim, claimed, cancel, retry and watch print one
+object a line; every other command prints one object.
 
 | command | fields |
 | --- | --- |
-| push | the fields of a task, and `duplicate` (the key was taken; this is the task that has it) |
-| push --jsonl | `pushed`, `duplicates` |
-| claim | `id`, `epoch`, `key`, `payload`, `priority`, `project`, `labels`, `attempts`, `deaths`, `worker`, `ttl`, `expires_at` |
-| renew, complete, release, fail | `id`, `epoch`, `outcome` (`renewed`, `completed`, `released`, `failed`); renew also `expires_at` |
-| list, cancel, retry | the fields of a task |
-| show | `task`, `due`, `claim`, `history`, `result`, `error`, `ended_at`, `waits_for`, `paused` |
-| why | `id`, `state`, `text`, `ready_at` |
-| stats | `states`, `priorities`, `projects`, `labels`, `workers`, `paused`, `total` |
-| claimed | `id`, `key`, `epoch`, `worker`, `host`, `pid`, `claimed_at`, `heartbeat_at`, `expires_at`, `ttl` |
-| watch | `at`, `rate`, and the fields of stats |
-| pause, resume | `paused`: the reason, or null |
-| purge | `purged`, `states` |
-| config | `file`, `url`, `settings` (each with `value` and `from`), `queues` |
-| completions | `shell`, `script` |
-
-The fields of a task: `id`, `payload`, `key`, `unique`, `priority`, `project`, `labels`, `after`, `not_before`,
-`max_attempts`, `max_deaths`, `max_runtime`, `backoff`, `max_backoff`, `pushed_at`, `state`, `epoch`, `attempts`, `deaths`.
 """
+
+TASK = (
+    "id payload key unique priority project labels after not_before max_attempts max_deaths max_runtime backoff "
+    "max_backoff pushed_at state epoch attempts deaths"
+)
+STATS = "states priorities projects labels workers paused total"
+FIELDS = {
+    "push": f"{TASK} duplicate",
+    "push --jsonl": "pushed duplicates",
+    "claim": "id epoch key payload priority project labels attempts deaths worker ttl expires_at",
+    "renew": "id epoch outcome expires_at",
+    "complete, release, fail": "id epoch outcome",
+    "list, cancel, retry": TASK,
+    "show": "task due claim history result error ended_at waits_for paused",
+    "why": "id state text ready_at",
+    "stats": STATS,
+    "claimed": "id key epoch worker host pid claimed_at heartbeat_at expires_at ttl",
+    "watch": f"at rate {STATS}",
+    "pause, resume": "paused",
+    "purge": "purged states",
+    "config": "file url settings queues",
+    "completions": "shell script",
+}
+
+
+def _json() -> str:
+    rows = [f"| {command} | {', '.join(f'`{name}`' for name in names.split())} |" for command, names in FIELDS.items()]
+    return _JSON + "\n".join(rows) + "\n"
+
 
 if __name__ == "__main__":
     sys.stdout.write(reference())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.cli.arguments import add_json, add_queue, count, duration
 from dibs.cli.exits import DONE
-from dibs.cli.output import clean, emit
+from dibs.cli.output import emit, pause_words
 from dibs.cli.place import opened
 from dibs.clock import iso
 from dibs.queues.queue import Queue
@@ -83,7 +83,7 @@ def _line(look: Look) -> str:
     counts = [f"{state} {number:,}" for state in State if (number := look.stats.states.get(state, 0))]
     words: list[Any] = [*(counts or ["empty"]), f"{look.rate:,.1f}/s"]
     if look.stats.paused is not None:
-        words.append("paused" + (f": {clean(look.stats.paused)}" if look.stats.paused else ""))
+        words.append(pause_words(look.stats.paused))
     return "  ".join(words)
 
 

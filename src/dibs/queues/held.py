@@ -4,7 +4,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import LeaseLost
-from dibs.task import Task
+from dibs.states import Cell
+from dibs.task import Task, task_from_record
 
 if TYPE_CHECKING:
     from dibs.queues.queue import Queue
@@ -18,12 +19,14 @@ class Lease:
     (with `result`, if set) and failed on an exception, unless the block finished it itself.
     """
 
-    __slots__ = ("deadline", "epoch", "queue", "result", "since", "state", "task", "token", "ttl", "worker")
+    __slots__ = (
+        "_task", "deadline", "epoch", "id", "key", "payload", "queue", "result", "since", "state", "token", "ttl", "worker",
+    )  # fmt: skip
 
     def __init__(
         self,
         queue: "Queue",
-        task: Task,
+        task: Task | tuple[dict[str, Any], Cell],
         *,
         epoch: int,
         worker: str,
@@ -32,8 +35,14 @@ class Lease:
         since: float,
         token: Any,
     ) -> None:
+        """`task` may be given as its checked record and cell: the Task is then made when somebody asks for it."""
         self.queue = queue
-        self.task = task
+        self._task = task
+        if isinstance(task, Task):
+            self.id, self.payload, self.key = task.id, task.payload, task.key
+        else:
+            record = task[0]
+            self.id, self.payload, self.key = record["id"], record["payload"], record.get("key")
         self.epoch = epoch
         self.worker = worker
         self.ttl = ttl
@@ -44,12 +53,10 @@ class Lease:
         self.state = "held"
 
     @property
-    def id(self) -> str:
-        return self.task.id
-
-    @property
-    def payload(self) -> Any:
-        return self.task.payload
+    def task(self) -> Task:
+        if not isinstance(self._task, Task):
+            self._task = task_from_record(*self._task)
+        return self._task
 
     @property
     def held(self) -> bool:
@@ -103,6 +110,8 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            if self.state == "lost" and error is None:
+                self._step("complete")  # raises: the block must learn that its work is not recorded
             if self.state != "held":
                 return
             if error is None:

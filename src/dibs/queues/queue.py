@@ -6,6 +6,7 @@ Every method may raise StorageError when the medium refuses, and then has change
 or what it says it has.
 """
 
+import os
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from dibs.queues.held import Lease
 from dibs.queues.views import Capabilities, Claim, Detail, Stats, Why
 from dibs.queues.why import explain
 from dibs.states import State
-from dibs.task import NewTask, Task, make_task
+from dibs.task import NewTask, Task, checked_number, make_task
 
 DEFAULT_TTL = 60.0
 BATCH = 2000
@@ -45,6 +46,7 @@ class Queue(ABC):
         self.clock = clock
         self.host = host or this_host()
         self.rng = rng or random.Random()
+        self.opened_in = _working_folder()  # a relative path in `url` is relative to this
         self._heart: Any = None
 
     # Push
@@ -114,11 +116,15 @@ class Queue(ABC):
         max_priority: int | str | None = None,
     ) -> Lease | None:
         """Take the right to one ready task, or None when nothing is ready for `wait` seconds (None: for ever)."""
-        for lease in self.claims(
-            ttl=ttl, wait=wait, project=project, labels=labels, max_priority=max_priority
-        ):
-            return lease
-        return None
+        wanted = make_filter(project, labels, max_priority)
+        taken = self._take(1, _checked_ttl(ttl), wanted)
+        if taken:
+            return taken[0]
+        if wait == 0:
+            return None
+        return next(
+            self.claims(ttl=ttl, wait=wait, project=project, labels=labels, max_priority=max_priority), None
+        )
 
     def claim_many(
         self,
@@ -130,7 +136,7 @@ class Queue(ABC):
         max_priority: int | str | None = None,
     ) -> list[Lease]:
         """Up to `limit` leases at once; fewer, or none, when fewer are ready."""
-        if limit < 1:
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise BadInput(f"limit {limit} is not acceptable; use a whole number from 1")
         return self._take(limit, _checked_ttl(ttl), make_filter(project, labels, max_priority))
 
@@ -224,7 +230,7 @@ class Queue(ABC):
     def keep(self, lease: Lease) -> None:
         """Have the lease renewed in the background by a process of its own, until `unkeep`."""
         if self._heart is None:
-            from dibs.worker.heart import start_heart
+            from dibs.queues.heart import start_heart
 
             self._heart = start_heart(self)
         self._heart.hold(lease)
@@ -312,7 +318,12 @@ class Queue(ABC):
         return f"<{type(self).__name__} {self.url}>"
 
 
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
 def _checked_ttl(ttl: float) -> float:
-    if not 0.01 <= ttl <= 30 * 86400:
-        raise BadInput(f"ttl {ttl} is not acceptable; use seconds from 0.01 to 30 days")
-    return float(ttl)
+    return checked_number("ttl", ttl, 0.01, 30 * 86400)

@@ -9,23 +9,20 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 
-MARK = "DIBS_WARD"
+from dibs.queues.heart import MARK
+
+_ENTRY = f"{MARK}=".encode()
 
 
-def new_mark() -> str:
-    return os.urandom(8).hex()
-
-
-def kill_brood(mark: str, groups: Iterable[int], spare: Iterable[int] = ()) -> bool:
+def kill_brood(mark: str, groups: Iterable[int]) -> bool:
     """Kill once whatever is left; True when nothing was. Call again until it is."""
     groups = frozenset(groups)
-    spared = {os.getpid(), *spare}
     if not os.path.isdir("/proc/self"):
         killed = [group for group in groups if kill_group(group)]
         return not killed
     clean = True
     for pid in _members(mark, groups):
-        if pid in spared:
+        if pid == os.getpid():
             continue
         clean = False
         _kill(pid)
@@ -42,7 +39,7 @@ def kill_group(group: int) -> bool:
 
 
 def _members(mark: str, groups: frozenset[int]) -> Iterator[int]:
-    entry = f"{MARK}={mark}".encode()
+    wanted = mark.encode()
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -51,15 +48,16 @@ def _members(mark: str, groups: frozenset[int]) -> Iterator[int]:
                 fields = file.read().rpartition(b")")[2].split()
             if fields[0] in b"ZX":
                 continue
-            if int(fields[2]) in groups or _marked(name, entry):
+            if int(fields[2]) in groups or _marked(name, wanted):
                 yield int(name)
         except (OSError, IndexError):
             continue  # it ended meanwhile, or belongs to somebody else
 
 
-def _marked(pid: str, entry: bytes) -> bool:
+def _marked(pid: str, mark: bytes) -> bool:
     with open(f"/proc/{pid}/environ", "rb") as file:
-        return entry in file.read().split(b"\0")
+        entries = file.read().split(b"\0")
+    return any(mark in entry[len(_ENTRY) :].split(b",") for entry in entries if entry.startswith(_ENTRY))
 
 
 def _kill(pid: int) -> None:

@@ -19,7 +19,8 @@ from dibs.worker.brood import kill_brood, kill_group
 
 BEATS_PER_TTL = 3
 _LOOKS_PER_TTL = 20
-_KILL_PAUSE = 0.005
+_KILL_PAUSE = 0.002
+_LONGEST_KILL_PAUSE = 0.5
 _IDLE_SECONDS = 5.0
 
 
@@ -49,11 +50,13 @@ class Ward:
     pid: int
     mark: str
     groups: Callable[[], Iterable[int]] = tuple  # process groups of what it runs now
+    left_in_order: Callable[[], bool] = bool  # it ended by itself, with nothing running
     start: str = ""
     kept: dict[str, Kept] = field(default_factory=dict)
-    limits: dict[str, float] = field(default_factory=dict)
+    limits: dict[tuple[str, int], float] = field(default_factory=dict)  # by task and epoch
     stopped: bool = False
     dead: bool = False
+    looks: int = 0  # after its death, for its children
     clean_looks: int = 0
 
     def __post_init__(self) -> None:
@@ -66,8 +69,8 @@ class Report(Protocol):
     def lost(self, ward: Ward, handle: str) -> None:
         """The handle is dead for ever; so are all leases under it."""
 
-    def over(self, ward: Ward, name: str) -> None:
-        """The limit of that name has passed."""
+    def over(self, ward: Ward, name: tuple[str, int]) -> None:
+        """The limit of that task and epoch has passed."""
 
     def settle(self, ward: Ward) -> None:
         """The worker and its children are dead; its handles are about to be ended."""
@@ -80,11 +83,10 @@ class Report(Protocol):
 
 
 class Guard:
-    def __init__(self, queue: Beaten, report: Report, *, spare: Iterable[int] = ()) -> None:
+    def __init__(self, queue: Beaten, report: Report) -> None:
         self._queue = queue
         self._clock = queue.clock
         self._report = report
-        self._spare = tuple(spare)
         self.wards: list[Ward] = []
 
     def hold(self, ward: Ward, handle: str, ttl: float) -> float | None:
@@ -157,12 +159,13 @@ class Guard:
 
     def _bury(self, ward: Ward) -> float:
         """Kill until two looks in a row find nothing: a process may be born behind the first."""
-        clean = kill_brood(ward.mark, ward.groups(), self._spare)
+        clean = ward.left_in_order() or kill_brood(ward.mark, ward.groups())
+        ward.looks += 1
         ward.clean_looks = ward.clean_looks + 1 if clean else 0
         now = self._clock.boottime()
         expired = bool(ward.kept) and all(now >= kept.deadline for kept in ward.kept.values())
         if ward.clean_looks < 2 and not expired:
-            return 0.0 if clean else _KILL_PAUSE
+            return 0.0 if clean else min(_KILL_PAUSE * ward.looks, _LONGEST_KILL_PAUSE)
         self._report.settle(ward)
         for handle in list(ward.kept):
             try:

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 
+from dibs.queues.channel import Channel
+from dibs.queues.heart import MARK
 from dibs.worker.board import Board, Doing, Slot
-from dibs.worker.brood import MARK, new_mark
-from dibs.worker.channel import Channel
 from dibs.worker.guard import Ward
 from dibs.worker.job import Job
 
@@ -22,7 +22,7 @@ class Hand:
         self._board = board
         self._first = first
         self.slots: Sequence[Slot] = board.slots[first : first + count]
-        self.ready = False
+        self.ready = self.told = self.silent = False
         self.unready_deaths = 0
         self.idle_deaths = 0  # deaths in a row without a completed task between
         self.restart_at: float | None = None
@@ -39,7 +39,7 @@ class Hand:
     def start(self, job: Job, output: int | None) -> Ward:
         """Its output goes to `output`, or to our stderr: our stdout is for data."""
         ours, theirs = socket.socketpair()
-        mark = new_mark()
+        mark = os.urandom(8).hex()
         words = [job.url, theirs.fileno(), self._board.fd, len(self._board.slots), self._first, len(self.slots)]
         sink = output if output is not None else sys.stderr.fileno()
         with theirs:
@@ -48,17 +48,17 @@ class Hand:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
-                env={**os.environ, MARK: mark},
+                env={**os.environ, MARK: ",".join(filter(None, [os.environ.get(MARK), mark]))},
                 pass_fds=(theirs.fileno(), self._board.fd),
                 start_new_session=True,
             )
         self.channel = Channel(ours)
         self.channel.send(job.to_message())
-        self.ready = False
+        self.ready = self.told = self.silent = False
         self.restart_at = None
         self.timed_out = {}
         self._completed_at_start = self._completed()
-        self.ward = Ward(self.process.pid, mark, self._groups)
+        self.ward = Ward(self.process.pid, mark, self._groups, self._left_in_order)
         return self.ward
 
     def buried(self, now: float) -> None:
@@ -75,6 +75,9 @@ class Hand:
 
     def in_hand(self) -> list[tuple[Slot, Doing]]:
         return [(slot, doing) for slot in self.slots if (doing := slot.doing()) is not None]
+
+    def _left_in_order(self) -> bool:
+        return self.process is not None and self.process.poll() == 0
 
     def _groups(self) -> Iterable[int]:
         """Its own group first: what a function starts is in it."""

@@ -15,12 +15,12 @@ from types import FrameType
 from typing import NoReturn
 
 from dibs.errors import BadInput, DibsError, LeaseLost, StorageError
+from dibs.queues.channel import Channel
 from dibs.queues.held import Lease
+from dibs.queues.keeping import Keeping
 from dibs.queues.queue import Queue
 from dibs.worker.board import NO_LIMIT, Board, Slot
-from dibs.worker.channel import Channel
 from dibs.worker.job import Job, job_from_message
-from dibs.worker.keeping import Keeping
 from dibs.worker.tales import Tales
 from dibs.worker.work import Done, Failed, GivenUp, Work
 
@@ -44,7 +44,7 @@ class Runner:
         self._slots = slots
         self._channel = channel
         self._now = queue.clock.boottime
-        self._keeping = Keeping(queue, channel)
+        self._keeping = Keeping(queue, channel.send)
         self._tales = Tales(channel, queue.clock, every=job.every_event)
         self._stopping = False
         self._orphaned = False
@@ -74,11 +74,8 @@ class Runner:
         for message in self._tales.between(self._channel):
             if "stop" in message:
                 self.stop()
-            elif "kept" in message:
-                self._keeping.answered(message["kept"], message["until"])
-            elif "lost" in message:
-                for lease in self._keeping.lose(message["lost"]):
-                    self._work.abandon(lease.id, "its lease was lost")
+            for lease in self._keeping.hear(message):
+                self._work.abandon(lease.id, "its lease was lost")
         self._stopping = self._orphaned = True
         self._keeping.give_up()
         if not self._work.leave(ORPHANED) and self._keeping.in_hand:
@@ -216,6 +213,8 @@ def main(argv: Sequence[str]) -> int:
     from dibs.queues import open_queue
 
     control, board_fd, slots, first, count = (int(word) for word in argv[1:])
+    for fd in (control, board_fd):
+        os.set_inheritable(fd, False)
     channel = Channel(socket.socket(fileno=control))
     try:
         message = channel.receive_one()

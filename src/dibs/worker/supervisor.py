@@ -9,6 +9,7 @@ it counts as no attempt.
 
 import os
 import queue as queues
+import select
 import selectors
 import signal
 import threading
@@ -16,15 +17,17 @@ from typing import Any
 
 from dibs.errors import DibsError, LeaseLost, StorageError, TaskNotFound
 from dibs.host import process_state
+from dibs.queues.channel import Message
 from dibs.queues.queue import Queue
 from dibs.worker.board import Board, Doing, Slot, Tally, new_board
-from dibs.worker.channel import Message
 from dibs.worker.guard import Guard, Ward
 from dibs.worker.hand import UNREADY_LIMIT, Hand
 from dibs.worker.job import Job
 
 _LOOK_SECONDS = 0.1
 _STOP_SECONDS = 0.2
+_DYING_SECONDS = 0.002
+_MOST_NEWS = 10_000
 _FAILED, _LOST = 1, 2
 
 
@@ -42,7 +45,7 @@ class Supervisor:
         self.hands = [Hand(self.board, 0, workers)] if threads else [Hand(self.board, i, 1) for i in range(workers)]
         self._output = output
         self._guard = Guard(queue, self)
-        self._stopping = self._told = self._killing = False
+        self._stopping = self._killing = False
         self._selector = selectors.DefaultSelector()
         self._wake_end, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._run, name="supervisor")
@@ -107,6 +110,11 @@ class Supervisor:
             pause = min(pause, self._press())
             if not any(hand.process for hand in self.hands):
                 return False
+        if self.news.qsize() > _MOST_NEWS:  # nobody takes them: let the runners wait rather than memory grow
+            self.queue.clock.sleep(_LOOK_SECONDS)
+            return True
+        if any(hand.silent and hand.process for hand in self.hands):
+            pause = _DYING_SECONDS
         for key, _ in self._selector.select(min(pause, _LOOK_SECONDS)):
             if key.data is None:
                 os.read(self._wake_end, 4096)
@@ -131,14 +139,15 @@ class Supervisor:
         assert hand.channel is not None
         received = hand.channel.receive()
         if received is None:
-            self._selector.unregister(hand.channel)  # it is dead, or about to be: the guard sees to it
+            hand.silent = True  # it is dead, or about to be: the guard sees to it
+            self._selector.unregister(hand.channel)
             return
         for message in received:
             self._answer(hand, message)
 
     def _answer(self, hand: Hand, message: Message) -> None:
         assert hand.channel is not None and hand.ward is not None
-        if "hold" in message:
+        if "hold" in message and not hand.ward.dead:
             for handle in message["drop"]:
                 self._guard.drop(hand.ward, handle)
             until = self._guard.hold(hand.ward, message["hold"], message["ttl"])
@@ -238,20 +247,17 @@ class Supervisor:
 
     def buried(self, ward: Ward) -> None:
         hand = self._of(ward)
-        if hand.channel in {key.fileobj for key in self._selector.get_map().values()}:
-            self._hear_out(hand)
+        assert hand.channel is not None
+        while not hand.silent and select.select([hand.channel], [], [], 0)[0]:
+            self._hear(hand)  # its last words
+        if not hand.silent:
+            self._selector.unregister(hand.channel)
         hand.buried(self.queue.clock.boottime())
         if hand.unready_deaths >= UNREADY_LIMIT:
             self._give_up("the runner process dies before it is ready; look at its output above")
 
     def trouble(self, error: StorageError) -> None:
         self.news.put({"event": "trouble", "error": str(error)})
-
-    def _hear_out(self, hand: Hand) -> None:
-        """Its last words: what it sent before it died."""
-        assert hand.channel is not None
-        while hand.channel in {key.fileobj for key in self._selector.get_map().values()}:
-            self._hear(hand)
 
     def _of(self, ward: Ward) -> Hand:
         return next(hand for hand in self.hands if hand.ward is ward)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dibs.clock import Clock
+from dibs.queues.channel import Channel, Message
 from dibs.queues.held import Lease
-from dibs.worker.channel import Channel, Message
 
 EVENTS = ("completed", "failed", "lost")
 _PAUSE_SECONDS = 0.1

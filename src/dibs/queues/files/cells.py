@@ -18,26 +18,32 @@ class Cells:
         self._fs = fs
         self._rename: Callable[[str, str], None] = fs.rename
         self.layout = layout
+        self._path = layout.path
         self.sync = sync
 
     def swap(self, task_id: str, facet: str, seen: Cell, cell: Cell) -> bool:
         """True when the task went from `seen` to `cell`; False when it was no longer at `seen`."""
-        path = self.layout.path
-        return self.move(path(task_id, facet, seen), path(task_id, facet, cell))
-
-    def move(self, source: str, target: str) -> bool:
+        path = self._path
+        source, target = path(task_id, facet, seen), path(task_id, facet, cell)
         try:
             self._rename(source, target)
             return True
-        except FileNotFoundError:
-            return self._settle(source, target)
-        except OSError:
-            if self._fs.exists(target) and not self._fs.exists(source):
-                return True
-            raise
+        except OSError as error:
+            return self._settle(source, target, error)
 
-    def _settle(self, source: str, target: str) -> bool:
-        while self._fs.exists(source):  # then it is the target's folder that is missing
+    def move(self, source: str, target: str) -> bool:
+        """The same by path, for who has it at hand."""
+        try:
+            self._rename(source, target)
+            return True
+        except OSError as error:
+            return self._settle(source, target, error)
+
+    def _settle(self, source: str, target: str, error: OSError) -> bool:
+        """Refused, not there any more, no folder to go to, or done with its answer lost?"""
+        while self._fs.exists(source):
+            if not isinstance(error, FileNotFoundError):
+                raise error
             self.make_folder(target.rpartition("/")[0])
             try:
                 self._rename(source, target)
@@ -52,8 +58,16 @@ class Cells:
                 f"queue {self.layout.root}: its folder is gone; restore it, or push again to create a new queue"
             )
         self._fs.mkdir(folder)
+        above, _, shard = folder.rpartition("/")
+        if above.startswith(self.layout.folder("pending/")):  # its tasks will go through these, in a hurry
+            self._fs.mkdir(self.layout.folder(f"leased/{shard}"))
+            self._fs.mkdir(self.layout.folder(f"completed/{shard}"))
         if self.sync:
-            above = folder.rpartition("/")[0]
-            while above.startswith(self.layout.root):
-                self._fs.sync_folder(above)
-                above = above.rpartition("/")[0]
+            self.sync_above(folder)
+
+    def sync_above(self, folder: str) -> None:
+        """Make the folder's own entry durable, and those of the folders it is in."""
+        above = folder.rpartition("/")[0]
+        while above.startswith(self.layout.root):
+            self._fs.sync_folder(above)
+            above = above.rpartition("/")[0]

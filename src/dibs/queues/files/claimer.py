@@ -1,5 +1,7 @@
 """Claiming: find a ready task, rename it under our session, read it."""
 
+from typing import Any
+
 from dibs import states
 from dibs.errors import BadInput
 from dibs.facets import Filter
@@ -13,7 +15,7 @@ from dibs.queues.files.upkeep import Upkeep
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.states import Cell, State
-from dibs.task import Task, decode, task_from_record
+from dibs.task import checked_record, decode
 
 UPKEEP_SECONDS = 1.0
 IDLE_UPKEEP_SECONDS = 0.05
@@ -32,7 +34,7 @@ class Claimer:
 
     def look_again(self) -> None:
         """Something became ready: what was listed may not be the best any more."""
-        self._discovery.forget()
+        self._discovery.outdated = True
 
     def take(self, limit: int, ttl: float, wanted: Filter, *, guarded: bool) -> list[Lease]:
         with self._holding.lock:
@@ -63,12 +65,12 @@ class Claimer:
         self._last_upkeep = now
         changed = self._upkeep.run(idle=idle)
         if changed:
-            self._discovery.forget()
+            self._discovery.outdated = True
         return changed
 
     def _claim(self, folder: str, text: str, session: Session) -> Lease | None:
-        name = parse_name(text)
-        if name is None or name.extra:
+        name = parse_name(text, State.READY)
+        if name is None:
             return None
         cell = states.claim(name.cell(State.READY), session.name)
         path = self._parts.layout.path(name.id, name.facet, cell)
@@ -79,36 +81,37 @@ class Claimer:
         if now >= session.deadline:  # we slept: others may already take what hangs on this session
             self._parts.cells.swap(name.id, name.facet, cell, states.release(cell))
             return None
-        task = self._read(path, name, cell)
-        if task is None or (task.key is not None and self._superseded(task, name, cell)):
+        record = self._read(path, name, cell)
+        if record is None or ("key" in record and self._superseded(record["key"], name, cell)):
             return None
         lease = Lease(
-            self._queue, task, epoch=cell.epoch, worker=session.name, ttl=session.ttl, deadline=session.deadline,
+            self._queue, (record, cell), epoch=cell.epoch, worker=session.name, ttl=session.ttl, deadline=session.deadline,
             since=now, token=(name.facet, cell),
         )  # fmt: skip
         self._holding.add(lease)
         return lease
 
-    def _read(self, path: str, name: Name, cell: Cell) -> Task | None:
+    def _read(self, path: str, name: Name, cell: Cell) -> dict[str, Any] | None:
         try:
-            task = task_from_record(decode(self._parts.fs.read(path)), cell)
-            if task.id == name.id:
-                return task
-            reason = f"its record is that of task {task.id}"
+            record = checked_record(decode(self._parts.fs.read(path)))
+            if record["id"] == name.id:
+                return record
+            reason = f"its record is that of task {record['id']}"
         except FileNotFoundError:
             return None  # taken from us already
+        except PermissionError:
+            self._parts.cells.swap(name.id, name.facet, cell, states.release(cell))
+            raise
         except BadInput as error:
             reason = str(error)
         damage = f"damaged task file: {reason}; mend it and `dibs retry` it, or purge it"
-        event = {"what": "failed", "worker": cell.holder, "at": round(self._parts.clock.wall(), 3), "error": damage}
-        self._parts.notes.write(name.id, cell.epoch, cell.holder, event)
+        self._parts.notes.say(name.id, cell, "failed", error=damage)
         self._parts.cells.swap(name.id, name.facet, cell, states.fail(cell, 0))
         return None
 
-    def _superseded(self, task: Task, name: Name, cell: Cell) -> bool:
+    def _superseded(self, key: str, name: Name, cell: Cell) -> bool:
         """Drop the leftover of a push that gave up: its key names another task, and that one exists."""
-        assert task.key is not None
-        if not self._parts.keys.leftover(task.key, task.id, self._parts.state_of):
+        if not self._parts.keys.leftover(key, name.id, self._parts.state_of):
             return False
         self._parts.cells.swap(name.id, name.facet, cell, states.cancel(cell))
         return True

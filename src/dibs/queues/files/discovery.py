@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from dibs.facets import Facet, Filter
 from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import Layout
+from dibs.queues.files.layout import Layout, is_level, parse_name
+from dibs.states import State
 
 FRESH_SECONDS = 0.25
 WHOLE = 64
@@ -24,23 +25,25 @@ class Discovery:
         self._rng = rng
         self._facet = facet
         self._wanted: Filter | None = None
-        self.forget()
+        self.outdated = False  # set by anybody, at any time: start again from the highest priority
+        self._forget()
 
-    def forget(self) -> None:
-        """Start again from the highest priority at the next look."""
+    def _forget(self) -> None:
+        self.outdated = False
         self._names: list[str] = []
         self._shards: list[str] = []
         self._levels: list[str] = []
         self._folder = ""
         self._since = float("-inf")
         self._misses = 0
+        self._left_some = False
 
     def next(self, wanted: Filter, now: float) -> tuple[str, str] | None:
         """(folder, name) of a task that was ready when it was listed, or None after a look at everything."""
         if wanted is not self._wanted and wanted != self._wanted:
-            self.forget()
+            self.outdated = True
             self._wanted = wanted
-        if now - self._since >= FRESH_SECONDS:
+        if self.outdated or now - self._since >= FRESH_SECONDS:
             self._restart(wanted, now)
         while True:
             if self._names:
@@ -49,6 +52,8 @@ class Discovery:
                 self._read(self._shards.pop(), wanted)
             elif self._levels:
                 self._enter(self._levels.pop())
+            elif self._left_some:
+                self._restart(wanted, now)
             else:
                 self._since = float("-inf")
                 return None
@@ -57,14 +62,15 @@ class Discovery:
         """Somebody else took what `next` gave. When that goes on, others work on this shard: leave it to them."""
         self._misses += 1
         if self._misses >= 3:
+            self._left_some |= bool(self._names)
             self._names.clear()
             self._misses = 0
 
     def _restart(self, wanted: Filter, now: float) -> None:
-        levels = [name for name in self._fs.listdir(self._layout.folder("pending")) if name.isdigit()]
+        levels = [name for name in self._fs.listdir(self._layout.folder("pending")) if is_level(name)]
         if wanted.max_priority is not None:
             levels = [level for level in levels if int(level) <= wanted.max_priority]
-        self.forget()
+        self._forget()
         self._levels = sorted(levels)
         self._since = now
 
@@ -89,7 +95,8 @@ class Discovery:
         names.sort(reverse=True)
         take = max(WHOLE, len(names) // PART)
         self._names = names[-take:]
+        self._left_some |= len(names) > take
 
-    def _matches(self, name: str, wanted: Filter) -> bool:
-        parts = name.split(".")
-        return len(parts) == 5 and wanted(self._facet(parts[4]))
+    def _matches(self, text: str, wanted: Filter) -> bool:
+        name = parse_name(text, State.READY)
+        return name is not None and wanted(self._facet(name.facet))

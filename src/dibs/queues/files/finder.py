@@ -10,12 +10,13 @@ from typing import NamedTuple
 from dibs.errors import BadInput
 from dibs.facets import EVERYTHING, Facet, Filter, facet_from_record, plain_facet
 from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, parse_name
+from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, is_level, parse_name
 from dibs.queues.views import Stats
 from dibs.states import Cell, State
 from dibs.task import Task, decode, task_from_record
 
 SAMPLE = 5000
+ANY_ID = "0" * 32
 ORDER = (
     State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
 )  # fmt: skip
@@ -51,13 +52,16 @@ class Finder:
             for state in ORDER:
                 for folder in self._homes(state, task_id):
                     for text in self._list(folder):
-                        if text.startswith(task_id) and (name := parse_name(text)):
+                        if text.startswith(task_id) and (name := parse_name(text, state)):
                             return Found(state, f"{folder}/{text}", name)
         return None
 
     def read(self, found: Found) -> Task:
-        """Raises FileNotFoundError when it moved on, BadInput when the file is damaged."""
-        return task_from_record(decode(self._fs.read(found.path)), found.cell)
+        """Raises FileNotFoundError when it moved on, BadInput when the file is damaged or may not be read."""
+        try:
+            return task_from_record(decode(self._fs.read(found.path)), found.cell)
+        except PermissionError as error:
+            raise BadInput(f"cannot be read: {error.strerror}") from None
 
     def find(self, state: State, wanted: Filter = EVERYTHING) -> Iterator[Found]:
         """Tasks of a state, oldest first within what fits a sample: a long queue is not read whole for a few."""
@@ -65,13 +69,13 @@ class Finder:
             for folders in group:
                 names = [(text, folder) for folder in folders for text in self._list(folder)]
                 for text, folder in sorted(names):
-                    name = parse_name(text)
+                    name = parse_name(text, state)
                     if name is not None and (wanted is EVERYTHING or wanted(self.facet(name.facet))):
                         yield Found(state, f"{folder}/{text}", name)
 
     def in_folder(self, state: State, folder: str) -> Iterator[Found]:
         for text in self._list(folder):
-            if name := parse_name(text):
+            if name := parse_name(text, state):
                 yield Found(state, f"{folder}/{text}", name)
 
     def stats(self) -> Stats:
@@ -80,16 +84,16 @@ class Finder:
         projects: dict[str, dict[str, int]] = {}
         labels: dict[str, dict[str, int]] = {}
         for state in State:
-            counts: Counter[str] = Counter()
+            counts: Counter[str] = Counter()  # by what follows the id: few differ, so few need parsing
             for folder in self.folders(state):
-                parts = (text.split(".") for text in self._list(folder) if text[32:33] == ".")
-                counts.update(part[4] for part in parts if 5 <= len(part) <= 6)
-            states[state] = sum(counts.values())
-            for code, count in counts.items():
-                if not code.partition("-")[0].isdigit():
-                    states[state] -= count
+                counts.update(text[32:] for text in self._list(folder))
+            states[state] = 0
+            for rest, count in counts.items():
+                name = parse_name(f"{ANY_ID}{rest}", state)
+                if name is None:
                     continue
-                facet = self.facet(code)
+                states[state] += count
+                facet = self.facet(name.facet)
                 _add(priorities, facet.priority, state, count)
                 if facet.project is not None:
                     _add(projects, facet.project, state, count)
@@ -102,7 +106,7 @@ class Finder:
         """Every folder that may hold tasks of a state; higher priorities, or earlier times, first."""
         root = self._layout.folder(STATE_FOLDERS[state])
         if state is State.READY:
-            for level in sorted(self._list(root), reverse=True):
+            for level in self._levels(root):
                 yield from (f"{root}/{level}/{shard}" for shard in sorted(self._list(f"{root}/{level}")))
         elif state is State.SCHEDULED:
             for hour in sorted(self._list(root)):
@@ -115,7 +119,7 @@ class Finder:
         root = self._layout.folder(STATE_FOLDERS[state])
         if state is State.READY:
             shard = self._layout.shard(task_id)
-            return (f"{root}/{level}/{shard}" for level in self._list(root))
+            return (f"{root}/{level}/{shard}" for level in self._levels(root))
         if state is State.SCHEDULED:
             return self.folders(state)
         return iter([f"{root}/{self._layout.shard(task_id)}"])
@@ -124,7 +128,7 @@ class Finder:
         """Folders whose tasks are sorted together, each group in lots of about a sample's size."""
         if state is State.READY:
             root = self._layout.folder("pending")
-            for level in sorted(self._list(root), reverse=True):
+            for level in self._levels(root):
                 yield self._lots([f"{root}/{level}/{shard}" for shard in sorted(self._list(f"{root}/{level}"))])
         else:
             yield self._lots(list(self.folders(state)))
@@ -141,6 +145,9 @@ class Finder:
         if lot:
             yield lot
 
+    def _levels(self, root: str) -> list[str]:
+        return sorted(filter(is_level, self._list(root)), reverse=True)
+
     def _list(self, folder: str) -> list[str]:
         try:
             return self._fs.listdir(folder)
@@ -150,7 +157,7 @@ class Finder:
     def _read_facet(self, code: str) -> Facet:
         try:
             return facet_from_record(decode(self._fs.read(f"{self._layout.folder('facets')}/{code}")))
-        except (FileNotFoundError, BadInput):
+        except (FileNotFoundError, PermissionError, BadInput):
             return Facet(int(code.partition("-")[0]))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
-from dibs.errors import StorageError
+from dibs.errors import BadInput, StorageError
 
 
 class Fs(Protocol):
@@ -17,7 +17,9 @@ class Fs(Protocol):
 
     def listdir(self, path: str, /) -> list[str]: ...
 
-    def read(self, path: str, /) -> bytes: ...
+    def read(self, path: str, /) -> bytes:
+        """BadInput when there is something, but no file that can be read."""
+        ...
 
     def write(self, path: str, data: bytes, /, *, sync: bool = False) -> None:
         """Create or overwrite; not atomic: for files nobody else looks at yet."""
@@ -50,6 +52,9 @@ class Fs(Protocol):
         ...
 
 
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO in the way must not hang us
+
+
 class LocalFs:
     """The real thing."""
 
@@ -59,17 +64,22 @@ class LocalFs:
     rmdir = staticmethod(os.rmdir)
 
     def read(self, path: str) -> bytes:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            data = os.read(fd, 65536)
-            if len(data) < 65536:
-                return data
-            parts = [data]
-            while data := os.read(fd, 1 << 20):
-                parts.append(data)
-            return b"".join(parts)
-        finally:
-            os.close(fd)
+            fd = os.open(path, _READ)
+            try:
+                data = os.read(fd, 65536)
+                if len(data) < 65536:
+                    return data
+                parts = [data]
+                while data := os.read(fd, 1 << 20):
+                    parts.append(data)
+                return b"".join(parts)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            if error.errno in (errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EAGAIN):
+                raise BadInput(f"cannot be read: {error.strerror}") from None
+            raise
 
     def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)

@@ -10,7 +10,6 @@ import threading
 from dibs import states
 from dibs.errors import LeaseLost
 from dibs.liveness import Holder, Verdict
-from dibs.queues.files.notes import LOST
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import Session, read_record
 from dibs.queues.held import Lease
@@ -173,8 +172,7 @@ class Holding:
         else:
             what, error = Verdict.SILENT, f"worker {lease.worker} did not renew it within {lease.ttl:g} s"
             after = states.expire(cell, task.max_deaths)
-        event = {"what": what, "worker": lease.worker, "at": round(self._parts.clock.wall(), 3), "error": error}
-        note = self._parts.notes.write(lease.id, cell.epoch, LOST, event)
+        note = self._parts.notes.say_lost(lease.id, cell, what, error)
         if not self._parts.cells.swap(lease.id, facet, cell, after):
             self._parts.notes.take_back(note)
 

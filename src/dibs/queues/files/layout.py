@@ -7,6 +7,7 @@
 Names that do not parse are somebody else's files: ignored, never moved, never deleted.
 """
 
+import re
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -27,7 +28,20 @@ STATE_FOLDERS = {
     State.FAILED: "failed",
     State.CANCELLED: "cancelled",
 }
-_HEX = frozenset("0123456789abcdef")
+_NUMBER = "(0|[1-9][0-9]{0,8})"
+_BASE = rf"([0-9a-f]{{32}})\.{_NUMBER}\.{_NUMBER}\.{_NUMBER}\.((?:0|[1-9][0-9]{{0,3}})(?:-[0-9a-f]{{12}})?)"
+_PLAIN = re.compile(_BASE + "()").fullmatch
+_HELD = re.compile(_BASE + r"\.([a-z0-9-]+)").fullmatch
+_DUE = re.compile(_BASE + r"\.([0-9]{1,15})").fullmatch
+_SHAPES = {
+    State.READY: _PLAIN,
+    State.BLOCKED: _PLAIN,
+    State.FAILED: _PLAIN,
+    State.CANCELLED: _PLAIN,
+    State.CLAIMED: _HELD,
+    State.COMPLETED: _HELD,
+    State.SCHEDULED: _DUE,
+}
 
 
 class Name(NamedTuple):
@@ -50,21 +64,18 @@ class Name(NamedTuple):
         return int(self.facet.partition("-")[0])
 
 
-def parse_name(text: str) -> Name | None:
-    """None for a file that is not a task."""
-    parts = text.split(".")
-    try:
-        task_id, epoch, attempts, deaths, facet = parts[:5]
-        if (
-            len(task_id) != 32
-            or not _HEX.issuperset(task_id)
-            or len(parts) > 6
-            or not facet.partition("-")[0].isdigit()
-        ):
-            return None
-        return Name(task_id, int(epoch), int(attempts), int(deaths), facet, parts[5] if len(parts) == 6 else "")
-    except ValueError:
+def parse_name(text: str, state: State) -> Name | None:
+    """None for a file that is not a task in this state's form."""
+    match = _SHAPES[state](text)
+    if match is None:
         return None
+    task_id, epoch, attempts, deaths, facet, extra = match.groups()
+    return Name(task_id, int(epoch), int(attempts), int(deaths), facet, extra)
+
+
+def is_level(text: str) -> bool:
+    """True for the folder of a priority."""
+    return len(text) == 4 and text.isascii() and text.isdigit()
 
 
 class Layout:
@@ -72,27 +83,29 @@ class Layout:
 
     def __init__(self, root: str, shards: int = SHARDS) -> None:
         self.root = root
-        self.mask = shards - 1
+        self._shards = {f"{number:02x}": f"{number & shards - 1:02x}" for number in range(256)}
+        self._leased = f"{root}/leased/"
+        self._completed = f"{root}/completed/"
 
     def folder(self, name: str) -> str:
         return f"{self.root}/{name}"
 
     def shard(self, task_id: str) -> str:
-        return f"{int(task_id[-2:], 16) & self.mask:02x}"
+        return self._shards[task_id[-2:]]
 
     def path(self, task_id: str, facet: str, cell: Cell) -> str:
-        name = f"{task_id}.{cell.epoch}.{cell.attempts}.{cell.deaths}.{facet}"
-        shard = f"{int(task_id[-2:], 16) & self.mask:02x}"
-        state = cell.state
+        state, epoch, attempts, deaths, holder, due = cell
+        shard = self._shards[task_id[-2:]]
         if state is State.CLAIMED:
-            return f"{self.root}/leased/{shard}/{name}.{cell.holder}"
+            return f"{self._leased}{shard}/{task_id}.{epoch}.{attempts}.{deaths}.{facet}.{holder}"
         if state is State.COMPLETED:
-            return f"{self.root}/completed/{shard}/{name}.{cell.holder}"
+            return f"{self._completed}{shard}/{task_id}.{epoch}.{attempts}.{deaths}.{facet}.{holder}"
+        name = f"{task_id}.{epoch}.{attempts}.{deaths}.{facet}"
         if state is State.READY:
             return f"{self.root}/pending/{int(facet.partition('-')[0]):04d}/{shard}/{name}"
         if state is State.SCHEDULED:
-            hour, minute = slot(cell.due)
-            return f"{self.root}/scheduled/{hour}/{minute}/{name}.{round(cell.due * 1000)}"
+            hour, minute = slot(due)
+            return f"{self.root}/scheduled/{hour}/{minute}/{name}.{round(due * 1000)}"
         return f"{self.root}/{STATE_FOLDERS[state]}/{shard}/{name}"
 
     def note(self, task_id: str, epoch: int, by: str) -> str:

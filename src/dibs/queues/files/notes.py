@@ -1,14 +1,15 @@
 """Notes: what a name cannot carry (result, error, how a lease ended), written before the rename it belongs to.
 
-`notes/<shard>/<id>.<epoch>.<session>` is the holder's own word, `….<epoch>.lost` what a claimer
+`notes/<shard>/<id>.<epoch>.<session>` is the holder's own word, `….<epoch>.lost.<nonce>` what a claimer
 says of a holder that is gone. A note proves nothing by itself: the task's name says what happened,
 and a note of a step that was refused is ignored.
 """
 
+import random
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import Any
 
+from dibs.clock import Clock
 from dibs.errors import BadInput
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import Layout
@@ -16,18 +17,27 @@ from dibs.queues.views import Event
 from dibs.states import Cell, State
 from dibs.task import decode, encode
 
-LOST = "lost"
+LOST = "lost."
 
 
 class Notes:
-    def __init__(self, fs: Fs, layout: Layout) -> None:
+    def __init__(self, fs: Fs, layout: Layout, clock: Clock, rng: random.Random) -> None:
         self._fs = fs
         self._layout = layout
+        self._clock = clock
+        self._rng = rng
 
-    def write(self, task_id: str, epoch: int, by: str, event: Mapping[str, Any]) -> str:
-        """Returns the path, for taking it back when the step is refused."""
-        path = self._layout.note(task_id, epoch, by)
-        data = encode(event)
+    def say(self, task_id: str, cell: Cell, what: str, **more: Any) -> str:
+        """The holder's own word. Returns the path, for taking it back when the step is refused."""
+        return self._write(self._layout.note(task_id, cell.epoch, cell.holder), what, cell.holder, more)
+
+    def say_lost(self, task_id: str, cell: Cell, what: str, error: str) -> str:
+        """Said of a holder by somebody else; named apart, so that each takes back only its own."""
+        by = f"{LOST}{self._rng.getrandbits(32):08x}"
+        return self._write(self._layout.note(task_id, cell.epoch, by), what, cell.holder, {"error": error})
+
+    def _write(self, path: str, what: str, worker: str, more: dict[str, Any]) -> str:
+        data = encode({"what": what, "worker": worker, "at": round(self._clock.wall(), 3), **more})
         try:
             self._fs.write(path, data)
         except FileNotFoundError:
@@ -60,9 +70,10 @@ class Notes:
             finished_here = cell.state is State.COMPLETED and epoch == cell.epoch
             if event.what == "completed" and not (finished_here and by == cell.holder):
                 continue  # it tried to complete, and was refused
-            if by == LOST and finished_here:
+            lost = by.startswith(LOST)
+            if lost and finished_here:
                 continue  # it was thought lost, and completed after all
-            if epoch not in events or by == LOST:
+            if epoch not in events or lost:
                 events[epoch] = event
         return tuple(events[epoch] for epoch in sorted(events))
 
@@ -88,5 +99,5 @@ class Notes:
                 error=str(record.get("error", "")),
                 result=record.get("result"),
             )
-        except (FileNotFoundError, BadInput, KeyError, TypeError, ValueError, AttributeError):
+        except (FileNotFoundError, PermissionError, BadInput, KeyError, TypeError, ValueError, AttributeError):
             return None

@@ -43,7 +43,7 @@ class Parts:
 
     @cached_property
     def notes(self) -> Notes:
-        return Notes(self.fs, self.layout)
+        return Notes(self.fs, self.layout, self.clock, self.rng)
 
     @cached_property
     def watch(self) -> Watch:

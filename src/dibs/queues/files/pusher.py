@@ -25,6 +25,7 @@ class Pusher:
         self._finder = parts.finder
         self._waits = waits
         self._known_facets: set[str] = set()
+        self._rooted: set[str] = set()
 
     def push(self, tasks: list[Task], now: float) -> list[Task]:
         data = {task.id: encode(task.to_record()) for task in tasks}
@@ -101,7 +102,7 @@ class Pusher:
                 scratch = self._layout.scratch(f"{tasks[0].id}.note")
                 self._fs.write(scratch, facet.to_bytes(), sync=self._cells.sync)
                 self._fs.rename(scratch, f"{folder}/{code}")
-                touched.add(folder)
+            touched.add(folder)  # even if another pusher wrote it: it may not have synced it yet
             self._known_facets.add(code)
         return touched
 
@@ -109,6 +110,9 @@ class Pusher:
         if few:
             for folder in sorted(folders):
                 self._fs.sync_folder(folder)
+                if folder not in self._rooted:  # who made it may not have synced it into its parents yet
+                    self._cells.sync_above(folder)
+                    self._rooted.add(folder)
         else:
             self._fs.sync_all(self._layout.root)
 

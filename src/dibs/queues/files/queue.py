@@ -29,7 +29,7 @@ from dibs.queues.queue import Queue
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
 from dibs.stores.store import Store
-from dibs.task import Task, is_id
+from dibs.task import Task, checked_number, is_id
 
 SETTINGS = ("sync", "shards", "retention")
 
@@ -140,7 +140,7 @@ class FilesQueue(Queue):
     @told("complete a task of")
     def complete(self, lease: Lease, result: Any = None) -> None:
         cell = lease.token[1]
-        note = None if result is None else self._note(lease, "completed", result=result)
+        note = None if result is None else self._parts.notes.say(lease.id, cell, "completed", result=result)
         self._finish(lease, states.complete(cell), note)
         if self._parts.fs.exists(self._parts.layout.waits(lease.id)) and self._steering.free_waiting(lease.id):
             self._claimer.look_again()
@@ -148,8 +148,7 @@ class FilesQueue(Queue):
 
     @told("release a task of")
     def release(self, lease: Lease, delay: float = 0.0) -> None:
-        if delay < 0:
-            raise BadInput(f"delay {delay} is negative; use seconds from now")
+        checked_number("delay", delay, 0)
         due = self.store_time() + delay if delay else 0.0
         self._finish(lease, states.release(lease.token[1], due), None)
 
@@ -158,7 +157,7 @@ class FilesQueue(Queue):
         cell, task = lease.token[1], lease.task
         wait = states.backoff(task.backoff, task.max_backoff, cell.attempts + 1, self.rng)
         due = self.store_time() + wait if wait else 0.0
-        note = self._note(lease, "failed", error=error)
+        note = self._parts.notes.say(lease.id, cell, "failed", error=error)
         self._finish(lease, states.fail(cell, task.max_attempts if retry else 0, due), note)
 
     def _finish(self, lease: Lease, cell: Cell, note: str | None) -> None:
@@ -170,13 +169,8 @@ class FilesQueue(Queue):
         self._holding.remove(lease)
         if cell.state is State.READY:
             self._claimer.look_again()
-        elif lease.task.key is not None and cell.state in states.TERMINAL:
+        elif lease.key is not None and cell.state in states.TERMINAL:
             self._steering.ended(lease.task, cell.state)
-
-    def _note(self, lease: Lease, what: str, **more: Any) -> str:
-        cell = lease.token[1]
-        event = {"what": what, "worker": cell.holder, "at": round(self.clock.wall(), 3), **more}
-        return self._parts.notes.write(lease.id, cell.epoch, cell.holder, event)
 
     # Guards
 

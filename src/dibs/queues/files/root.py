@@ -11,6 +11,7 @@ from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import FOLDERS, FORMAT, SHARDS
 from dibs.task import decode, encode
 
+SHARD_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 RETENTION_SECONDS = 7 * 86400.0
 
 
@@ -41,13 +42,15 @@ def open_root(
         raise FormatError(
             f"queue {path} has format {form}, this dibs {__version__} knows up to {FORMAT}; upgrade dibs to use it"
         )
-    return Root(path, int(shards), keep if retention is None else retention)
+    if shards not in SHARD_COUNTS:
+        raise FormatError(f"{marker} is damaged: shards is {shards!r}, not a power of two from 1 to 256")
+    return Root(path, shards, keep if retention is None else retention)
 
 
 def _create(
     fs: Fs, path: str, marker: str, clock: Clock, rng: random.Random, shards: int, retention: float | None
 ) -> None:
-    if shards not in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+    if shards not in SHARD_COUNTS:
         raise BadInput(f"shards {shards} is not acceptable; use a power of two from 1 to 256")
     if fs.exists(path):
         strangers = [name for name in fs.listdir(path) if name not in FOLDERS and not name.startswith(".")]
@@ -56,12 +59,18 @@ def _create(
                 f"{path} is no dibs queue: it has no dibs.json but other files ({strangers[0]}); "
                 f"use dir:{path} to work on its files, or another folder for the queue"
             )
+    new_from = path
+    while not fs.exists(os.path.dirname(new_from)):
+        new_from = os.path.dirname(new_from)
     for folder in FOLDERS:
         fs.mkdir(f"{path}/{folder}")
     record = {**_record(shards, retention), "created": iso(clock.wall()), "by": f"dibs {__version__}"}
-    fs.publish(marker, encode(record), f"{path}/tmp/{os.getpid()}-{rng.getrandbits(48):012x}.json")
-    fs.sync_folder(path)
-    fs.sync_folder(os.path.dirname(os.path.abspath(path)))
+    fs.publish(marker, encode(record), f"{path}/{FOLDERS[-1]}/{os.getpid()}-{rng.getrandbits(48):012x}.json")
+    above = path
+    while len(above) >= len(new_from):
+        fs.sync_folder(above)
+        above = os.path.dirname(above)
+    fs.sync_folder(above)
 
 
 def _record(shards: int, retention: float | None) -> dict[str, object]:

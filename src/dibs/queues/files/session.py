@@ -86,6 +86,6 @@ def read_record(fs: Fs, layout: Layout, session: str) -> Holder | None:
     """None when there is none, or it is not one of ours."""
     try:
         holder = holder_from_record(decode(fs.read(layout.session(session))))
-    except (FileNotFoundError, BadInput):
+    except (FileNotFoundError, PermissionError, BadInput):
         return None
     return holder if holder.session == session else None

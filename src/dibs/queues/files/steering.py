@@ -111,7 +111,7 @@ class Steering:
             return str(decode(self._parts.fs.read(self._marker))["reason"])
         except FileNotFoundError:
             return None
-        except (BadInput, KeyError, TypeError):
+        except (BadInput, KeyError, TypeError, PermissionError):
             return ""  # `touch paused` pauses too
 
     # Purge

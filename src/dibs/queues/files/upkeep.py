@@ -11,7 +11,6 @@ from dibs.errors import BadInput
 from dibs.liveness import Holder, Verdict
 from dibs.queues.files.finder import Found
 from dibs.queues.files.layout import parse_name, slot
-from dibs.queues.files.notes import LOST
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import read_record
 from dibs.queues.files.steering import Steering
@@ -97,8 +96,7 @@ class Upkeep:
         worker = name.extra
         where = f" on {holder.host}" if holder else ""
         error = f"worker {worker}{where} {verdict} while holding it"
-        event = {"what": verdict, "worker": worker, "at": round(self._clock.wall(), 3), "error": error}
-        note = self._notes.write(name.id, name.epoch, LOST, event)
+        note = self._notes.say_lost(name.id, found.cell, verdict, error)
         if not self._cells.swap(name.id, name.facet, found.cell, cell):
             self._notes.take_back(note)
             return False
@@ -120,7 +118,7 @@ class Upkeep:
         return held
 
     def _forget(self, holder: Holder, verdict: Verdict) -> None:
-        """Remove the record of a session that holds nothing. A silent one stays a while: a late claim may hang on it."""
+        """Remove the record of a session that holds nothing; a silent one's later: a late claim may hang on it."""
         path = self._layout.session(holder.session)
         try:
             if verdict is Verdict.DEAD or self._parts.store_time() - self._fs.times(path)[0] > SILENT_RECORD_SECONDS:
@@ -153,8 +151,8 @@ class Upkeep:
     def _promote_folder(self, folder: str, now: float, *, past: bool) -> bool:
         changed = False
         for text in self._list(folder):
-            name = parse_name(text)
-            if name is None or not name.extra.isdigit() or int(name.extra) > now * 1000:
+            name = parse_name(text, State.SCHEDULED)
+            if name is None or int(name.extra) > now * 1000:
                 continue
             seen = name.cell(State.SCHEDULED)
             target = self._layout.path(name.id, name.facet, states.promote(seen))

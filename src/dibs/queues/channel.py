@@ -1,7 +1,7 @@
-"""Messages between a supervisor and a runner: one JSON object a line, over a socket pair.
+"""Messages between a worker and the process that keeps its leases: one JSON object a line, over a socket pair.
 
-Rare by design (see `board`). From the runner: ready, unusable, hold, drop, empty, events, trouble.
-To the runner: the job, kept, lost, stop. The end of the stream means that the other side is dead.
+From the worker: hold and drop a handle, limit and unlimit a lease, and what a runner says besides.
+To it: kept, lost, over. The end of the stream means that the other side is dead or done.
 """
 
 import json

@@ -1,0 +1,98 @@
+"""A worker's side of keeping leases: each new handle is given to the guard before the work on it starts.
+
+Many leases may share a handle; only a new one costs a message, and the guard's answer is waited for: from
+then on the record names the guard, and nobody takes the task over before it has cleaned up.
+A handle that nothing hangs on any more is dropped when the next new one is given.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dibs.queues.held import Lease
+from dibs.queues.queue import Queue
+
+
+class Keeping:
+    """`send` passes a message to the guard; False when there is none. Messages from it go to `hear`."""
+
+    def __init__(self, queue: Queue, send: Callable[[dict[str, Any]], bool]) -> None:
+        self._queue = queue
+        self._send = send
+        self._changed = threading.Condition()
+        self._leases: dict[str, dict[str, Lease]] = {}  # by handle, then by task
+        self._kept: set[str] = set()
+        self._asked: dict[str, float] = {}
+        self._over = False
+
+    def hold(self, lease: Lease) -> bool:
+        """True when the guard keeps it; False when it is lost or there is no guard."""
+        handle = self._queue.handle(lease)
+        with self._changed:
+            self._leases.setdefault(handle, {})[lease.id] = lease
+            if handle in self._kept:
+                return True
+            if handle not in self._asked:
+                self._ask(handle, lease.ttl)
+            while handle in self._asked and not self._over:
+                self._changed.wait()
+            return handle in self._kept and not self._over
+
+    def drop(self, lease: Lease) -> None:
+        with self._changed:
+            for leases in self._leases.values():
+                if leases.get(lease.id) is lease:
+                    del leases[lease.id]
+                    return
+
+    def hear(self, message: dict[str, Any]) -> list[Lease]:
+        """Take a message from the guard; returns the leases that are lost by it."""
+        if "kept" in message:
+            self._answered(message["kept"], message["until"])
+        elif "lost" in message:
+            return self._lose(message["lost"])
+        return []
+
+    def give_up(self) -> None:
+        """There is no guard any more: leases hold until they run out, and no new one is kept."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def ask_again(self) -> None:
+        """There is a new guard: give it everything that is held."""
+        with self._changed:
+            self._kept.clear()
+            for handle, leases in self._leases.items():
+                if leases:
+                    self._ask(handle, next(iter(leases.values())).ttl)
+
+    @property
+    def in_hand(self) -> list[Lease]:
+        with self._changed:
+            return [lease for leases in self._leases.values() for lease in leases.values()]
+
+    def _ask(self, handle: str, ttl: float) -> None:
+        idle = [known for known in self._kept if not self._leases.get(known)]
+        self._kept.difference_update(idle)
+        for known in idle:
+            self._leases.pop(known, None)
+        self._asked[handle] = ttl
+        if not self._send({"hold": handle, "ttl": ttl, "drop": idle}):
+            self._over = True
+
+    def _answered(self, handle: str, until: float | None) -> None:
+        with self._changed:
+            self._asked.pop(handle, None)
+            if until is not None:
+                self._kept.add(handle)
+            self._changed.notify_all()
+
+    def _lose(self, handle: str) -> list[Lease]:
+        with self._changed:
+            self._kept.discard(handle)
+            leases = list(self._leases.pop(handle, {}).values())
+        for lease in leases:
+            if lease.state == "held":
+                lease.state = "lost"
+        return leases

@@ -1,0 +1,175 @@
+"""What queues over `lease.py` share: who this process is as a holder, and keeping what is held.
+
+A lease's token is its `Held`. Its handle names epoch, session and task, so that any process of this boot that has
+opened the queue can beat for it.
+"""
+
+import os
+import random
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from dibs.clock import SYSTEM, Clock
+from dibs.errors import BadInput, LeaseLost
+from dibs.host import Host
+from dibs.lease import Held, Leases, Lost, Record
+from dibs.liveness import Holder, Watch
+from dibs.queues.held import Lease
+from dibs.queues.queue import Queue
+from dibs.states import State
+from dibs.stores.store import Store
+from dibs.task import Task
+
+
+class LeasedQueue(Queue):
+    def __init__(
+        self,
+        url: str,
+        store: Store,
+        *,
+        pid: int | str | None = "self",
+        process: Callable[[], int] = os.getpid,
+        clock: Clock = SYSTEM,
+        host: Host | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        super().__init__(url, clock=clock, host=host, rng=rng)
+        self._pid = pid
+        self._process = process
+        self._watch = Watch(self.host, clock)
+        self._leases = Leases(store, clock=clock, rng=self.rng, watch=self._watch)
+        self._named = (0, "")
+        self._serial = count(1)
+        self._beaten: dict[str, Held] = {}
+
+    @abstractmethod
+    def _cell_key(self, task_id: str) -> str:
+        """Where the lease record of a task is kept."""
+
+    def _holder(self, ttl: float) -> Holder:
+        """This process, or the one it claims for, as the holder of one new lease; the beat is now."""
+        pid = self._process() if self._pid == "self" else self._pid
+        return Holder(
+            session=f"{self._worker()}.{next(self._serial)}",
+            worker=self._worker(),
+            host=self.host.name,
+            machine=self.host.machine,
+            boot=self.host.boot,
+            space=self.host.space,
+            pid=None if pid is None else int(pid),
+            start="" if pid is None else self.host.started(int(pid)),
+            ttl=ttl,
+            beat=self.clock.boottime(),
+            since=round(self.clock.wall(), 3),
+        )
+
+    def _worker(self) -> str:
+        """The name of this process as a worker; a forked child takes another."""
+        process = self._process()
+        if self._named[0] != process:
+            tag = self.rng.getrandbits(32) if not self._named[0] else int.from_bytes(os.urandom(4))
+            shown = process if self._pid == "self" else self._pid or "cli"
+            self._named = (process, f"{self.host.name}-{shown}-{tag:08x}")
+            self._beaten = {}
+        return self._named[1]
+
+    def _lease_of(self, task: Task, held: Held) -> Lease:
+        holder = held.seen.record.holder
+        now = self.clock.boottime()
+        known = holder is not None and holder.boot == self.host.boot
+        return Lease(
+            self,
+            task,
+            epoch=held.epoch,
+            worker=holder.worker if holder else held.session,
+            ttl=holder.ttl if holder else 0.0,
+            deadline=held.deadline if known else now,
+            since=now,
+            token=held,
+        )
+
+    # Keep
+
+    def renew(self, lease: Lease) -> None:
+        held: Held = lease.token
+        holder = held.seen.record.holder
+        if holder is not None and holder.boot != self.host.boot:
+            self._adopt(lease, held, holder)
+        elif not (held.follow() if held.kept else held.renew()):
+            raise self._lost(lease)
+        lease.deadline = held.deadline
+
+    def _adopt(self, lease: Lease, held: Held, holder: Holder) -> None:
+        """Renew from another boot than the holder's: its deadline means nothing here, so the swap alone decides.
+        From then on it belongs to no process, only to its TTL."""
+        mine = replace(self._holder(holder.ttl), session=holder.session, worker=holder.worker, pid=None, start="")
+        try:
+            held.step(lambda record: replace(record, holder=mine, until=None))
+        except Lost:
+            raise self._lost(lease) from None
+        held.deadline = held.seen.record.deadline
+
+    def _lost(self, lease: Lease) -> LeaseLost:
+        """The error that says who has the task now."""
+        lease.state = "lost"
+        held: Held = lease.token
+        return self._lost_to(lease.id, held.epoch, held.found())
+
+    def _lost_to(self, task_id: str, epoch: int, now: Record | None) -> LeaseLost:
+        if now is None:
+            what = "no longer in the queue"
+        elif now.cell.state is State.CLAIMED and now.cell.epoch != epoch:
+            who = f"{now.holder.worker} on {now.holder.host}" if now.holder else now.cell.holder
+            what = f"now held by {who} (epoch {now.cell.epoch})"
+        elif now.cell.state is State.CLAIMED:
+            what = "past its time"
+        else:
+            what = f"now {now.cell.state} (epoch {now.cell.epoch})"
+        return LeaseLost(f"lease lost: task {task_id} is {what}; work done here at epoch {epoch} is not recorded")
+
+    def handle(self, lease: Lease) -> str:
+        held: Held = lease.token
+        held.kept = True
+        return f"{held.epoch}:{held.session}:{lease.id}"
+
+    def beat(self, handle: str) -> float | None:
+        held = self._beaten.get(handle)
+        if held is None:
+            held = self._held_by(handle)
+            if held is None:
+                return None
+            self._beaten[handle] = held
+        holder = held.seen.record.holder
+        if holder is not None and holder.guard is None:
+            pid = self._process()
+            holder = replace(holder, guard=pid, guard_start=self.host.started(pid))
+        if held.renew(holder):
+            return held.deadline
+        del self._beaten[handle]
+        return None
+
+    def _held_by(self, handle: str) -> Held | None:
+        """What a handle names, if it is still held and from this boot."""
+        epoch, _, rest = handle.partition(":")
+        session, _, task_id = rest.partition(":")
+        key = self._cell_key(task_id)
+        try:
+            found = self._leases.read(key)
+        except BadInput:
+            return None
+        if found is None or not found.record.held_as(int(epoch), session):
+            return None
+        holder = found.record.holder
+        if holder is None or holder.ended or holder.boot != self.host.boot:
+            return None
+        return self._leases.held(key, found)
+
+    def kept_until(self, lease: Lease) -> float:
+        held: Held = lease.token
+        holder = held.seen.record.holder
+        if holder is not None and holder.boot == self.host.boot:
+            held.follow()
+            return held.deadline
+        return lease.deadline

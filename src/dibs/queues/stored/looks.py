@@ -1,0 +1,126 @@
+"""What a stored queue shows. Counts read names only; the rest reads the cells it shows."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from dibs.clock import Clock
+from dibs.errors import BadInput
+from dibs.facets import Filter
+from dibs.host import Host
+from dibs.queues.stored.body import Known
+from dibs.queues.stored.cells import Cells
+from dibs.queues.stored.known_facets import KnownFacets
+from dibs.queues.stored.layout import FOLDERS, Marker, parse_marker
+from dibs.queues.views import Claim, Detail, Stats
+from dibs.states import State
+from dibs.task import Task
+
+SAMPLE = 5000
+ORDER = (
+    State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
+)  # fmt: skip
+
+
+class Looks:
+    def __init__(self, cells: Cells, facets: KnownFacets, clock: Clock, host: Host) -> None:
+        self._cells = cells
+        self._store = cells.store
+        self._facets = facets
+        self._clock = clock
+        self._host = host
+
+    def tasks(self, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
+        if state is not None and state not in list(State):
+            raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
+        found = (
+            self._cells.whole(known)
+            for kind in (ORDER if state is None else (State(state),))
+            for known in self.known(kind, wanted)
+        )
+        return islice(found, limit)
+
+    def known(self, state: State, wanted: Filter | None = None) -> Iterator[Known]:
+        for marker in self._markers(state, wanted):
+            known = self._cells.settle(marker)
+            if known is not None:
+                yield known
+
+    def claims(self) -> list[Claim]:
+        return [self.claim_of(known) for known in self.known(State.CLAIMED)]
+
+    def claim_of(self, known: Known) -> Claim:
+        """Wall times for people; only the age of a beat of this boot is exact, of another the holder's own clock is shown."""
+        holder = known.seen.record.holder
+        ttl = holder.ttl if holder else 0.0
+        since = holder.since if holder else 0.0
+        beat = since
+        if holder is not None and holder.boot == self._host.boot:
+            beat = self._clock.wall() - (self._clock.boottime() - holder.beat)
+        return Claim(
+            id=known.task.id,
+            key=known.task.key,
+            epoch=known.cell.epoch,
+            worker=holder.worker if holder else known.cell.holder,
+            host=holder.host if holder else "unknown",
+            pid=holder.pid if holder else None,
+            claimed_at=since,
+            heartbeat_at=max(beat, since),
+            expires_at=beat + ttl,
+            ttl=ttl,
+        )
+
+    def detail(self, known: Known, waits_for: tuple[tuple[str, str], ...], paused: str | None) -> Detail:
+        body, cell = known.body, known.cell
+        errors = [event.error for event in body.history if event.error]
+        completed = body.history[-1] if cell.state is State.COMPLETED and body.history else None
+        return Detail(
+            task=self._cells.whole(known),
+            due=cell.due or None,
+            claim=self.claim_of(known) if cell.state is State.CLAIMED else None,
+            history=body.history,
+            result=completed.result if completed else None,
+            error=errors[-1] if errors and not completed else "",
+            ended_at=body.ended or None,
+            waits_for=waits_for,
+            paused=paused,
+        )
+
+    def stats(self, paused: str | None) -> Stats:
+        states: dict[str, int] = {}
+        tables: tuple[dict[Any, dict[str, int]], ...] = ({}, {}, {})
+        for state in State:
+            markers = map(parse_marker, self._store.list(f"{FOLDERS[state]}/"))
+            counts = Counter(marker.facet for marker in markers if marker)
+            states[state] = counts.total()
+            for code, count in counts.items():
+                facet = self._facets.get(code)
+                projects = () if facet.project is None else (facet.project,)
+                for table, names in zip(tables, ((facet.priority,), projects, facet.labels), strict=True):
+                    for name in names:
+                        row = table.setdefault(name, {})
+                        row[state] = row.get(state, 0) + count
+        workers = {claim.worker for claim in self.claims()}
+        priorities, projects_, labels = tables
+        return Stats(
+            states=states,
+            priorities=priorities,
+            projects=projects_,
+            labels=labels,
+            workers=len(workers),
+            paused=paused,
+        )
+
+    def _markers(self, state: State, wanted: Filter | None) -> Iterator[Marker]:
+        """Oldest first as far as a sample reaches; ready ones by priority first."""
+        prefixes = [f"{FOLDERS[state]}/"]
+        if state is State.READY:
+            prefixes = [f"pending/{level}/" for level in sorted(self._store.folders("pending/"), reverse=True)]
+        for prefix in prefixes:
+            names = self._store.list(prefix)
+            while sample := list(islice(names, SAMPLE)):
+                markers = [marker for marker in map(parse_marker, sample) if marker]
+                for marker in sorted(markers, key=lambda marker: (marker.due, marker.id)):
+                    if not wanted or wanted(self._facets.get(marker.facet)):
+                        yield marker

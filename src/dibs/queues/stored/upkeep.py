@@ -1,0 +1,116 @@
+"""What every claimer does now and then, so that nobody else is needed: give back what dead workers held,
+make due tasks ready, re-check blocked ones, remove what is past its retention.
+
+A held task's cell is read once and then judged by what was read; only when that says its holder is gone is it read
+again. So watching over many leases costs about one read per lease and TTL.
+"""
+
+from itertools import islice
+
+from dibs.clock import Clock
+from dibs.errors import BadInput
+from dibs.lease import Leases
+from dibs.liveness import Verdict, Watch
+from dibs.queues.stored.body import Known
+from dibs.queues.stored.cells import Cells
+from dibs.queues.stored.layout import Marker, hour_of, parse_marker
+from dibs.queues.stored.steps import Steps
+from dibs.states import State
+
+BLOCKED_EVERY = 5.0
+TIDY_EVERY = 60.0
+PAGE = 1000
+FEW = 200
+
+
+class Upkeep:
+    def __init__(
+        self, cells: Cells, steps: Steps, leases: Leases, watch: Watch, clock: Clock, retention: float
+    ) -> None:
+        self._cells = cells
+        self._store = cells.store
+        self._steps = steps
+        self._leases = leases
+        self._watch = watch
+        self._clock = clock
+        self._retention = retention
+        self._held: dict[str, Known] = {}
+        self._blocked_from = ""
+        self._next_blocked = 0.0
+        self._next_tidy = clock.boottime() + TIDY_EVERY
+
+    def run(self, *, idle: bool) -> bool:
+        """True when something may have become ready."""
+        changed = self.recover() | self.promote_due()
+        now = self._clock.boottime()
+        if idle and now >= self._next_blocked:
+            self._next_blocked = now + BLOCKED_EVERY
+            changed |= self.recheck_blocked()
+        if now >= self._next_tidy:
+            self._next_tidy = now + TIDY_EVERY
+            self.tidy()
+        return changed
+
+    def recover(self) -> bool:
+        """Give back what workers held that are gone."""
+        markers = [marker for marker in map(parse_marker, self._store.list("claimed/")) if marker]
+        known = {marker.key: self._held.get(marker.key) or self._cells.settle(marker) for marker in markers}
+        self._held = {key: held for key, held in known.items() if held is not None}
+        boots = {(holder.machine, holder.boot) for held in self._held.values() if (holder := held.seen.record.holder)}
+        changed = False
+        for marker in markers:
+            held = self._held.get(marker.key)
+            if held is not None and self._verdict(held, boots) is not Verdict.ALIVE:
+                changed |= self._recover(marker, boots)
+        self._watch.forget_others(
+            [holder.session for held in self._held.values() if (holder := held.seen.record.holder)]
+        )
+        return changed
+
+    def _recover(self, marker: Marker, boots: set[tuple[str, str]]) -> bool:
+        held = self._cells.settle(marker)
+        if held is None:
+            self._held.pop(marker.key, None)
+            return False
+        self._held[marker.key] = held
+        verdict = self._verdict(held, boots)
+        if verdict is Verdict.ALIVE or not self._steps.expire(held, verdict):
+            return False
+        del self._held[marker.key]
+        return True
+
+    def _verdict(self, held: Known, boots: set[tuple[str, str]]) -> Verdict:
+        return self._leases.judge(held.task.id, held.seen, boots)
+
+    def promote_due(self) -> bool:
+        now = self._store.now()
+        last = f"scheduled/{hour_of(now)}0"  # sorts behind every name of this hour
+        changed = False
+        for key in islice(self._store.list("scheduled/"), PAGE):
+            if key > last:
+                break
+            marker = parse_marker(key)
+            if marker is not None and marker.due <= now:
+                known = self._cells.settle(marker)
+                changed |= known is not None and self._steps.promote(known)
+        return changed
+
+    def recheck_blocked(self) -> bool:
+        """Some of those that wait for others, going round."""
+        changed = False
+        keys = list(islice(self._store.list("blocked/", self._blocked_from), FEW))
+        self._blocked_from = keys[-1] if len(keys) == FEW else ""
+        for key in keys:
+            marker = parse_marker(key)
+            if marker is None or self._cells.settle(marker) is None:
+                continue
+            try:
+                changed |= self._steps.unblock(marker.id)
+            except BadInput:
+                continue  # damaged: for a person to look at
+        return changed
+
+    def tidy(self) -> None:
+        if self._retention > 0:
+            for state in (State.COMPLETED, State.CANCELLED):
+                self._steps.purge(state, self._store.now() - self._retention, limit=FEW)

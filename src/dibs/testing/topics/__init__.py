@@ -1,0 +1,1 @@
+"""The contract suite by topic, one class each."""

@@ -1,0 +1,141 @@
+"""Many claimers at once: threads on one queue, and real processes on thousands of stale leases."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+from dibs.clock import SYSTEM
+from dibs.errors import LeaseLost
+from dibs.queues.queue import Queue
+from dibs.testing.clock import ManualClock
+from dibs.testing.harness import Contract, needs
+
+CONTENDERS = 8
+
+
+class Races(Contract):
+    def test_threads_claim_each_task_once(self, queue: Queue) -> None:
+        ids = {self.add(queue, {"n": n}).id for n in range(500)}
+        queues = [queue, self.open()]
+        start = threading.Barrier(CONTENDERS)
+
+        def work(number: int) -> list[str]:
+            mine = queues[number % 2]
+            start.wait()
+            taken = []
+            while (lease := mine.claim(ttl=self.units(600))) is not None:
+                taken.append(lease.id)
+                if len(taken) % 7 == 0:
+                    lease.renew()
+                lease.complete()
+            return taken
+
+        with ThreadPoolExecutor(CONTENDERS) as pool:
+            taken = [task_id for part in pool.map(work, range(CONTENDERS)) for task_id in part]
+        assert Counter(taken) == Counter(ids)
+        assert self.counts(queue) == {"completed": 500}
+
+    @needs("push")
+    def test_threads_push_claim_fail_and_release_together(self, queue: Queue) -> None:
+        queues = [queue, self.open()]
+        start = threading.Barrier(CONTENDERS)
+        completed: list[str] = []
+
+        def produce(number: int) -> list[str]:
+            start.wait()
+            return [queues[number % 2].push({"n": n}, max_attempts=100, backoff=0.0).id for n in range(100)]
+
+        def work(number: int) -> list[str]:
+            start.wait()
+            for turn, lease in enumerate(queues[number % 2].claims(ttl=self.units(600), wait=self.units(5))):
+                if turn % 5 == 0:
+                    lease.release()
+                elif turn % 5 == 1:
+                    lease.fail("again")
+                else:
+                    lease.complete()
+                    completed.append(lease.id)
+            return []
+
+        with ThreadPoolExecutor(CONTENDERS) as pool:
+            running = [pool.submit(produce if number < 3 else work, number) for number in range(CONTENDERS)]
+            pushed = [task_id for part in running for task_id in part.result()]
+        while (lease := queue.claim(ttl=self.units(600))) is not None:
+            lease.complete()
+            completed.append(lease.id)
+        assert Counter(completed) == Counter(pushed)
+        assert len(pushed) == 300
+
+    def test_threads_take_stale_leases_over_once(self, queue: Queue) -> None:
+        ids = [self.add(queue, {"n": n}).id for n in range(200)]
+        stale = queue.claim_many(200, ttl=self.units(5))
+        assert len(stale) == 200
+        self.pass_time(6)
+        queues = [self.open() for _ in range(CONTENDERS)]
+        start = threading.Barrier(CONTENDERS)
+
+        def work(mine: Queue) -> list[tuple[str, int]]:
+            start.wait()
+            return [(lease.id, lease.epoch) for lease in mine.claims(ttl=self.units(10_000), wait=self.units(1))]
+
+        with ThreadPoolExecutor(CONTENDERS) as pool:
+            claims = [claim for part in pool.map(work, queues) for claim in part]
+        assert Counter(claims) == Counter((task_id, 2) for task_id in ids)
+        refused = 0
+        for lease in stale:
+            try:
+                lease.complete("stale")
+            except LeaseLost:
+                refused += 1
+        assert refused == 200
+
+    @needs("processes")
+    def test_processes_take_stale_leases_over_once(self) -> None:
+        """A process claims everything and dies; eight others fight for what it held."""
+        assert isinstance(self.clock, ManualClock) or self.clock is not None
+        queue = self.make_queue(clock=SYSTEM)
+        ids = [self.add(queue, {"n": n}).id for n in range(self.race_tasks)]
+        holder = self._start("hold", str(self.race_tasks))
+        assert self._say(holder, "go") == str(self.race_tasks)
+        holder.kill()
+        holder.communicate()
+        contenders = [self._start("fight", "0") for _ in range(CONTENDERS)]
+        for contender in contenders:
+            assert contender.stdin is not None
+            contender.stdin.write("go\n")
+            contender.stdin.flush()
+        claims: list[tuple[str, int]] = []
+        shares = []
+        for contender in contenders:
+            out, _ = contender.communicate(timeout=120)
+            assert contender.returncode == 0
+            share = [json.loads(line) for line in out.splitlines()]
+            shares.append(len(share))
+            claims += [(task_id, epoch) for task_id, epoch in share]
+        twice = [claim for claim, times in Counter(claims).items() if times > 1]
+        assert twice == []
+        assert Counter(task_id for task_id, _ in claims) == Counter(ids)
+        assert {epoch for _, epoch in claims} == {2}
+        assert sum(share > 0 for share in shares) > 1, f"one contender did it all: {shares}"
+        assert self.counts(queue) == {"completed": self.race_tasks}
+        queue.close()
+
+    def _start(self, role: str, count: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "dibs.testing.contender", role, self.place(), count]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    def _say(self, process: "subprocess.Popen[str]", word: str) -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(word + "\n")
+        process.stdin.flush()
+        return process.stdout.readline().strip()

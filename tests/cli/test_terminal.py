@@ -1,0 +1,82 @@
+"""What a person sees: progress, a word after each step, the live view. On a real pseudo-terminal."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+from .conftest import PROGRAM, Run, environment
+
+
+def on_terminal(tmp_path: Path, *words: str, stdin: bytes | None = None, columns: int = 100) -> tuple[int, str]:
+    """Exit code, and everything written to the terminal that is both stdout and stderr."""
+    master, slave = pty.openpty()
+    env = environment(TERM="xterm", COLUMNS=str(columns), LINES="40")
+    with subprocess.Popen(
+        [PROGRAM, *words],
+        cwd=tmp_path,
+        env=env,
+        stdin=subprocess.PIPE if stdin is not None else slave,
+        stdout=slave,
+        stderr=slave,
+    ) as process:
+        os.close(slave)
+        if stdin is not None:
+            assert process.stdin is not None
+            process.stdin.write(stdin)
+            process.stdin.close()
+        seen = b""
+        while True:
+            try:
+                data = os.read(master, 65536)
+            except OSError:  # the last writer has closed it
+                break
+            if not data:
+                break
+            seen += data
+        os.close(master)
+        return process.wait(60), seen.decode()
+
+
+def test_steps_say_what_they_did(dibs: Run, tmp_path: Path) -> None:
+    task = dibs("push", "q", "1", "--key", "k").out.strip()
+    dibs("claim", "q")
+    code, seen = on_terminal(tmp_path, "complete", "q", task, "--epoch", "1")
+    assert (code, seen.strip()) == (0, f"completed {task} (epoch 1)")
+    code, seen = on_terminal(tmp_path, "claim", "q")
+    assert (code, seen.strip()) == (3, "nothing to claim")
+    dibs("pause", "q", "--reason", "noon")
+    assert on_terminal(tmp_path, "claim", "q")[1].strip() == "nothing to claim; the queue is paused: noon"
+
+
+def test_progress_of_many(tmp_path: Path) -> None:
+    lines = b"\n".join(b"%d" % number for number in range(20_000))
+    code, seen = on_terminal(tmp_path, "push", "q?sync=off", "--jsonl", "-", stdin=lines)
+    assert code == 0
+    assert "\rpushed " in seen
+    assert "/s" in seen
+    assert seen.rstrip().endswith("pushed 20,000 tasks")
+
+
+def test_a_table_fits_the_terminal(dibs: Run, tmp_path: Path) -> None:
+    dibs("push", "q", '"' + "x" * 500 + '"')
+    master, slave = pty.openpty()
+    os.close(master)
+    os.close(slave)
+    _, seen = on_terminal(tmp_path, "list", "q")
+    rows = seen.splitlines()
+    assert rows[1].endswith("…")
+    assert len(rows[1]) <= 160
+
+
+def test_the_live_view(dibs: Run, tmp_path: Path) -> None:
+    dibs("push", "q", "1", "--key", "one\x1b]0;title\x07")
+    dibs("push", "q", "1")
+    dibs("claim", "q", "--ttl", "1h")
+    dibs("claim", "q", "--ttl", "1h")
+    dibs("pause", "q", "--reason", "noon")
+    code, seen = on_terminal(tmp_path, "watch", "q", "--count", "2", "--interval", "0.05")
+    assert code == 0
+    for words in ("file:q", "paused: noon", "claimed", "HELD FOR", "one\\x1b]0;title\\x07"):
+        assert words in seen
+    assert "\x1b]0;" not in seen

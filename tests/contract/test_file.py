@@ -1,0 +1,28 @@
+"""The contract on `file:`, as it is by default and in its variants."""
+
+import os
+from typing import Any
+
+import dibs
+import pytest
+from dibs.clock import SYSTEM
+from dibs.queues.queue import Queue
+from dibs.testing import ManualClock, QueueContract
+from disk.shifted import ShiftedFs
+
+
+class TestFile(QueueContract):
+    settings = "?sync=off"
+
+    def make_queue(self, **options: Any) -> Queue:
+        if isinstance(options["clock"], ManualClock):
+            options["fs"] = ShiftedFs(self.clock)
+        return dibs.open(self.place(), **options)
+
+    def place(self) -> str:
+        return f"file:{self.tmp_path}/q{self.settings}"
+
+
+class TestFileWithOneShard(TestFile):
+    settings = "?sync=off&shards=1"
+    race_tasks = 500

@@ -1,0 +1,45 @@
+"""Where the actors meet: the world, the truth, the queue, and what everybody knows."""
+
+from typing import Protocol
+
+from dibs.queues.queue import Queue
+from dibs.task import Task
+
+from .hands import Hands
+from .machines import SimHost
+from .truth import Truth
+from .world import Process, World
+
+
+class Backend(Protocol):
+    name: str
+
+    def open(self, process: Process, *, pid: int | None = None) -> Queue: ...
+
+
+class Stage:
+    def __init__(self, world: World, truth: Truth, hands: Hands, backend: Backend, hosts: list[SimHost]) -> None:
+        self.world = world
+        self.rng = world.rng
+        self.ttl = world.weather.ttl
+        self.truth = truth
+        self.hands = hands
+        self.backend = backend
+        self.hosts = hosts
+        self.pushed: list[Task] = []  # pushes that returned
+        self.closing = False  # nobody starts anything new
+        self.drainer: Process | None = None  # the one that works on when all is calm
+        self.keys = True
+        self._pids = 100
+
+    def start(self, name: str, host: SimHost, body: object, *, reuse: int = 0) -> Process:
+        """A new process. Its id may be that of one that is dead."""
+        self._pids += 1
+        pid = reuse or self._pids
+        process = Process(self.world, name, host, pid, body)  # type: ignore[arg-type]
+        host.machinery.processes[pid] = (f"start-{self._pids}", process)
+        self.world.processes.append(process)
+        return process
+
+    def pushed_ids(self) -> list[str]:
+        return [task.id for task in self.pushed]
