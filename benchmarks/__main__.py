@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(", ".join(f"{name} {value}" for name, value in where.items()) + "\n")
         if machine.in_memory(folder):
             print(
-                f"WARNING: {options.dir} is in memory ({where['file system']}), not on a disk; durable pushes mean nothing\n"
+                f"WARNING: {options.dir} is in memory ({where['file system']}), not on a disk; durable means nothing there\n"
             )
         outcomes = [_run(name, size, folder, rounds) for name in options.only or BENCHMARKS]
     found = {"size": size.name, "rounds": rounds, "machine": where, "outcomes": [out.to_json() for out in outcomes]}

@@ -102,7 +102,7 @@ def _table(contenders: list[Contender], results: Results, size: Size) -> Table:
             notes[contender.name] = "; ".join(faults)
     table.notes = [
         '"dibs is": how many times as fast dibs is, in batches where the other works in batches',
-        "each task is checked to have been handed out exactly once; timed from the start barrier to the last task finished",
+        "timed from the start barrier to the last task finished; each task is checked to come out exactly once",
         *(f"{name}: {note}" for name, note in notes.items()),
     ]
     return table

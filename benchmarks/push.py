@@ -1,12 +1,11 @@
 """Push of 200-byte tasks by one process: durable ones beside durable peers, unsynced ones beside unsynced."""
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
 
 from benchmarks.contenders import Contender, durable_pushers, unsynced_pushers
-from benchmarks.measure import Series, alternate, scratch
+from benchmarks.measure import Series, alternate, scratch, settle
 from benchmarks.payloads import payloads
 from benchmarks.report import Outcome, Table, per_second, ratio, spread, times
 from benchmarks.sizes import Size
@@ -43,7 +42,7 @@ def _one(contender: Contender, folder: str, series: Series) -> None:
         try:
             handle = contender.open(path)
             contender.push(handle, tasks[:1])
-            os.sync()
+            settle(series.count)
             begun = time.perf_counter()
             contender.push(handle, tasks[1:])
             series.values.append((series.count - 1) / (time.perf_counter() - begun))

@@ -1,4 +1,4 @@
-"""Drain of no-op tasks by each queue's own workers: `dibs work --call` on files beside Celery, RQ, Dramatiq, huey on Redis.
+"""Drain of no-op tasks by each queue's own workers: `dibs work --call` on files, the others on Redis.
 
 Each runs with the number of processes that was fastest for it in a short trial here.
 """

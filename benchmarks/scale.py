@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import resource
 import statistics
 import subprocess
@@ -11,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.cli import dibs_command
-from benchmarks.measure import scratch
+from benchmarks.measure import scratch, settle
 from benchmarks.report import Outcome, Table, at_most, ratio, times
 from benchmarks.sizes import Size
 
@@ -49,7 +48,7 @@ def _measure(path: str, size: Size, say: Callable[[str], None]) -> dict[str, dic
         begun = time.perf_counter()
         fill(queue, waiting)
         data[name] = {"fill_seconds": time.perf_counter() - begun}
-        os.sync()
+        settle(waiting)
         say(f"{size.claims:,} claims with {waiting:,} waiting")
         data[name] |= claim_cost(queue, waiting, size.claims)
         say(f"stats and list with {waiting:,} waiting")

@@ -115,7 +115,7 @@ keep_session() { # beat when it is time to; false when that came too late: every
 watch_over() { # WORKER START
     trap '' INT TERM USR1
     until gone "$1" "$2"; do
-        case $state in [Tt]) ;; *) kill -USR1 "$1" 2>/dev/null ;; esac
+        case $state in [Tt]) ;; *) kill -s USR1 "$1" 2>/dev/null ;; esac
         now
         if { read -r limit <"$private/deadline"; } 2>/dev/null && [ "$now" -ge "$limit" ]; then kill_command; fi
         sleep 0.3
@@ -125,7 +125,7 @@ watch_over() { # WORKER START
 }
 
 kill_command() {
-    if { read -r group <"$private/command"; } 2>/dev/null; then kill -KILL -- "-$group" "$group" 2>/dev/null; fi
+    if { read -r group <"$private/command"; } 2>/dev/null; then kill -s KILL -- "-$group" "$group" 2>/dev/null; fi
 }
 
 # Steps: each is one rename from exactly the name that was seen, so one of all who try succeeds
@@ -311,7 +311,7 @@ over() {
 }
 
 leave() {
-    kill -KILL "$guard" 2>/dev/null
+    kill -s KILL "$guard" 2>/dev/null
     rm -rf "$private" "$queue/workers/$session.json"
 }
 

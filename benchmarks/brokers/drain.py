@@ -14,7 +14,7 @@ from benchmarks.brokers import notes
 from benchmarks.brokers.broker import REDIS_URL, Broker
 from benchmarks.brokers.noop import FOLDER
 from benchmarks.brokers.redis_server import redis_server
-from benchmarks.measure import scratch
+from benchmarks.measure import scratch, settle
 
 DEADLINE_SECONDS = 180
 
@@ -37,7 +37,7 @@ def _drain(broker: Broker, place: str, path: str, count: int, processes: int) ->
     )  # fmt: skip
     if filler.returncode:
         raise RuntimeError(f"enqueueing failed: {filler.stderr.strip()[-400:]}")
-    os.sync()
+    settle(count)
     log = f"{path}/worker.log"
     with open(log, "wb") as output:
         workers = [

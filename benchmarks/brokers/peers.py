@@ -6,7 +6,10 @@ from benchmarks.brokers.broker import Broker, script
 class CeleryBroker(Broker):
     name = "Celery"
     module = "celery"
-    note = "one worker with the solo pool a process, twice as fast here as prefork; acknowledges before it runs a task (its default): a worker that dies loses what it had fetched"
+    note = (
+        "one worker with the solo pool a process, twice as fast here as prefork; acknowledges before it runs a task "
+        "(its default): a worker that dies loses what it had fetched"
+    )
 
     def enqueue(self, place: str, count: int) -> None:
         from benchmarks.brokers.celery_app import app, noop

@@ -32,7 +32,7 @@ UNKNOWN_TTL = 60.0
 FOR_EVER = 1 << 62
 
 
-class Lost(Exception):  # noqa: N818
+class Lost(Exception):
     """The lease is no longer held. `now` is what is there instead, if anything."""
 
     def __init__(self, now: "Record | None") -> None:

@@ -9,7 +9,7 @@ previous one ran out, so acting on an old verdict is always safe.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import isfinite
 from typing import Any
@@ -49,7 +49,7 @@ class Holder:
     ended: bool = False  # said by the guard: the holder is dead and its children too
 
     def to_record(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in _FIELDS}
 
 
 _FIELDS = tuple(field.name for field in fields(Holder))

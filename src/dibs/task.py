@@ -133,7 +133,7 @@ def task_from_record(record: Any, cell: Cell = Cell(State.READY)) -> Task:  # no
 
 
 def encode(value: Any) -> bytes:
-    """JSON, compact, one line, UTF-8. BadInput says why a value is not JSON, or is nested too deep to be read anywhere."""
+    """JSON, compact, one line, UTF-8. BadInput says why a value cannot be written so that anybody can read it."""
     try:
         data = _dump(value).encode() + b"\n"
         if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
@@ -152,9 +152,9 @@ _scan = json.JSONDecoder().scan_once  # what json.loads does, without its guesse
 def decode(data: bytes) -> Any:
     """BadInput when `data` is not JSON."""
     try:
-        text = data.decode().strip()
-        value, end = _scan(text, 0)
-        if end != len(text):
+        text = data.decode()
+        value, end = _scan(text, 0 if text[:1] == "{" else len(text) - len(text.lstrip()))
+        if text[end:] not in ("\n", "") and not text[end:].isspace():
             raise ValueError(f"more after the value, at character {end}")
         return value
     except RecursionError:

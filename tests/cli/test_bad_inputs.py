@@ -47,11 +47,10 @@ BATTERY: list[tuple[list[str], int]] = [
     (["push", "file:", "1"], 2),
     (["push", "q?nosuch=1", "1"], 2),
     (["push", "q?sync=maybe", "1"], 2),
-    (["push", "q?shards=3", "1"], 2),
+    (["push", "new?shards=3", "1"], 2),
     (["push", "there", "1"], 1),
     (["push", "there/file", "1"], 1),
     (["push", "/proc/nosuch", "1"], 1),
-    (["push", "a\0b", "1"], 2),
     (["push", "n" * 300, "1"], 1),
     (["claim", "q", "--limit", "0"], 2),
     (["claim", "q", "--limit", "many"], 2),
@@ -60,6 +59,7 @@ BATTERY: list[tuple[list[str], int]] = [
     (["claim", "q", "--wait", "soon"], 2),
     (["claim", "q", "--pid", "0"], 2),
     (["claim", "q", "--pid", "999999999999999999999"], 2),
+    (["claim", "q", "--pid", "4194305"], 2),
     (["claim", "q", "--max-priority", "urgent"], 2),
     (["claim", "q", "extra"], 2),
     (["claim", "q", "--ttl"], 2),
@@ -68,12 +68,12 @@ BATTERY: list[tuple[list[str], int]] = [
     (["complete", "q", ID], 2),
     (["complete", "q", ID, "--epoch", "0"], 2),
     (["complete", "q", ID, "--epoch", "one"], 2),
-    (["complete", "q", ID, "--epoch", "1"], 4),
-    (["complete", "q", "../../etc/passwd", "--epoch", "1"], 4),
-    (["complete", "q", "", "--epoch", "1"], 4),
-    (["renew", "q", ID, "--epoch", "1"], 4),
+    (["complete", "q", ID, "--epoch", "1"], 1),
+    (["complete", "q", "../../etc/passwd", "--epoch", "1"], 1),
+    (["complete", "q", "", "--epoch", "1"], 1),
+    (["renew", "q", ID, "--epoch", "1"], 1),
     (["release", "q", ID, "--epoch", "1", "--delay", "x"], 2),
-    (["fail", "q", ID, "--epoch", "1", "--error", "é"], 4),
+    (["fail", "q", ID, "--epoch", "1", "--error", "é"], 1),
     (["list", "q", "--state", "nosuch"], 2),
     (["list", "q", "--limit", "-1"], 2),
     (["list", "there"], 1),
@@ -113,7 +113,6 @@ BATTERY: list[tuple[list[str], int]] = [
 def test_a_line_and_a_code(tmp_path: Path, words: list[str], code: int) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("somebody's")
-    words = [word if "\0" not in word else word.replace("\0", "%00") for word in words]
     run = subprocess.run(
         [PROGRAM, "push", "q", "1", "--key", "k"], cwd=tmp_path, env=environment(), capture_output=True, check=True
     )

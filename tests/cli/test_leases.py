@@ -19,7 +19,8 @@ def test_claim_prints_a_line_for_each_lease(dibs: Run) -> None:
     assert result.code == 0
     first, second = result.lines
     assert set(first) == {
-        "id", "epoch", "key", "payload", "priority", "project", "labels", "attempts", "deaths", "worker", "ttl", "expires_at",
+        "id", "epoch", "key", "payload", "priority", "project", "labels", "attempts", "deaths", "worker", "ttl",
+        "expires_at",
     }  # fmt: skip
     assert (first["epoch"], first["key"], first["payload"], first["priority"]) == (1, "k", {"n": 1}, 100)
     assert (first["project"], first["labels"], first["ttl"]) == ("p", ["x"], 300.0)
@@ -122,7 +123,7 @@ def test_an_earlier_epoch_is_lease_lost(dibs: Run, claim: Claim, step: str) -> N
 
 def test_a_task_that_is_not_there(dibs: Run) -> None:
     dibs("push", "q", "1")
-    assert dibs("complete", "q", "0" * 32, "--epoch", "1").code in (1, 4)
+    assert dibs("complete", "q", "0" * 32, "--epoch", "1").code == 1
 
 
 def test_a_lease_outlives_the_claiming_process(dibs: Run, claim: Claim) -> None:

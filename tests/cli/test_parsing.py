@@ -10,8 +10,9 @@ from dibs.cli.quick import QuickParser
 
 WORDS = [
     "q", "id", "3", "0", "-1", "-", "--", "", "5m", "forever", "soon", "high", "x y", "é", "-x", "--nosuch",
-    "--epoch", "--epoch=2", "--epoch=", "--ttl", "--ttl=5m", "--limit", "--wait", "--json", "--json=1", "--label", "--label=a",
-    "--result", "--result={}", "--delay=1h", "--error", "--no-retry", "--pid", "--max-priority=low", "--ep", "-h", "--help",
+    "--epoch", "--epoch=2", "--epoch=", "--ttl", "--ttl=5m", "--limit", "--wait", "--json", "--json=1", "--label",
+    "--label=a", "--result", "--result={}", "--delay=1h", "--error", "--no-retry", "--pid", "--max-priority=low",
+    "--ep", "-h", "--help",
 ]  # fmt: skip
 
 

@@ -17,9 +17,9 @@ def test_prints_the_id_of_the_task(dibs: Run) -> None:
 def test_every_option_reaches_the_task(dibs: Run) -> None:
     first = dibs("push", "q", "1", "--key", "first").out.strip()
     result = dibs(
-        "push", "q", "--key", "k", '[1, "é"]', "--unique", "completed", "--priority", "high", "--project", "p", "--label", "b",
-        "--label", "a", "--after", first, "--max-attempts", "7", "--max-deaths", "8", "--max-runtime", "2h",
-        "--backoff", "5s", "--max-backoff", "1d", "--at", "2040-01-01T00:00:00Z", "--json",
+        "push", "q", "--key", "k", '[1, "é"]', "--unique", "completed", "--priority", "high", "--project", "p",
+        "--label", "b", "--label", "a", "--after", first, "--max-attempts", "7", "--max-deaths", "8",
+        "--max-runtime", "2h", "--backoff", "5s", "--max-backoff", "1d", "--at", "2040-01-01T00:00:00Z", "--json",
     )  # fmt: skip
     assert result.code == 0, result
     task = result.json
@@ -28,7 +28,8 @@ def test_every_option_reaches_the_task(dibs: Run) -> None:
     assert task == {
         "payload": [1, "é"], "key": "k", "unique": "completed", "priority": 100, "project": "p", "labels": ["a", "b"],
         "after": [first], "not_before": 2208988800.0, "max_attempts": 7, "max_deaths": 8, "max_runtime": 7200.0,
-        "backoff": 5.0, "max_backoff": 86400.0, "state": "blocked", "epoch": 0, "attempts": 0, "deaths": 0, "duplicate": False,
+        "backoff": 5.0, "max_backoff": 86400.0, "state": "blocked", "epoch": 0, "attempts": 0, "deaths": 0,
+        "duplicate": False,
     }  # fmt: skip
 
 

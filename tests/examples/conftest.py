@@ -62,7 +62,7 @@ def start() -> Iterator[Start]:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGCONT)
             process.kill()
-        process.communicate()
+        process.communicate(timeout=20)
 
 
 @pytest.fixture

@@ -73,6 +73,19 @@ def _wait(text: str) -> float | str:
     return text if text == "forever" else config.duration(text)
 
 
+def _process(text: str) -> int:
+    import os
+
+    pid = config.count(text)
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        raise BadInput(f"process {text} does not run here, so a lease of its own would be over at once") from None
+    except PermissionError:
+        pass  # it runs, as another user
+    return pid
+
+
 def _priority(text: str) -> int:
     from dibs.task import priority_of
 
@@ -89,5 +102,6 @@ duration = reader(config.duration)
 count = reader(config.count)
 whole = reader(_whole)
 moment = reader(moment_of)
+process = reader(_process)
 wait = reader(_wait)
 priority_value = reader(_priority)

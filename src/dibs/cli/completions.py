@@ -103,7 +103,7 @@ def _fish() -> str:
 
 
 def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "'\\''") + "'"
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 _BASH = """\

@@ -6,7 +6,7 @@ task's id and the epoch that `claim` printed; a step from an earlier epoch is re
 
 from __future__ import annotations
 
-from dibs.cli.arguments import add_filters, add_json, add_queue, count, duration, filters, wait
+from dibs.cli.arguments import add_filters, add_json, add_queue, count, duration, filters, process, wait
 from dibs.cli.exits import DONE, NOTHING
 from dibs.cli.output import emit, pause_words, say
 from dibs.cli.place import find, open_place, opened
@@ -53,7 +53,7 @@ def _configure_claim(parser: argparse.ArgumentParser) -> None:
     )
     add_filters(parser)
     parser.add_argument(
-        "--pid", metavar="PID", type=count, help="the lease ends with this process, if that comes before its TTL"
+        "--pid", metavar="PID", type=process, help="the lease ends with this process, if that comes before its TTL"
     )
     add_json(parser, "JSON lines on stdout; claim prints nothing else anyway")
 

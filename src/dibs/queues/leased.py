@@ -41,6 +41,7 @@ class LeasedQueue(Queue):
         self._watch = Watch(self.host, clock)
         self._leases = Leases(store, clock=clock, rng=self.rng, watch=self._watch)
         self._named = (0, "")
+        self._started = (0, "")
         self._serial = count(1)
         self._beaten: dict[str, Held] = {}
 
@@ -59,11 +60,16 @@ class LeasedQueue(Queue):
             boot=self.host.boot,
             space=self.host.space,
             pid=None if pid is None else int(pid),
-            start="" if pid is None else self.host.started(int(pid)),
+            start="" if pid is None else self._start_of(int(pid)),
             ttl=ttl,
             beat=self.clock.boottime(),
             since=round(self.clock.wall(), 3),
         )
+
+    def _start_of(self, pid: int) -> str:
+        if self._started[0] != pid:
+            self._started = (pid, self.host.started(pid))
+        return self._started[1]
 
     def _worker(self) -> str:
         """The name of this process as a worker; a forked child takes another."""
@@ -72,7 +78,7 @@ class LeasedQueue(Queue):
             tag = self.rng.getrandbits(32) if not self._named[0] else int.from_bytes(os.urandom(4))
             shown = process if self._pid == "self" else self._pid or "cli"
             self._named = (process, f"{self.host.name}-{shown}-{tag:08x}")
-            self._beaten = {}
+            self._beaten, self._heart = {}, None
         return self._named[1]
 
     def _lease_of(self, task: Task, held: Held) -> Lease:

@@ -23,6 +23,7 @@ from dibs.states import State
 from dibs.task import NewTask, Task, checked_number, make_task
 
 DEFAULT_TTL = 60.0
+MAX_TTL = 30 * 86400.0
 BATCH = 2000
 
 
@@ -122,9 +123,7 @@ class Queue(ABC):
             return taken[0]
         if wait == 0:
             return None
-        return next(
-            self.claims(ttl=ttl, wait=wait, project=project, labels=labels, max_priority=max_priority), None
-        )
+        return next(self.claims(ttl=ttl, wait=wait, project=project, labels=labels, max_priority=max_priority), None)
 
     def claim_many(
         self,
@@ -326,4 +325,6 @@ def _working_folder() -> str | None:
 
 
 def _checked_ttl(ttl: float) -> float:
-    return checked_number("ttl", ttl, 0.01, 30 * 86400)
+    if type(ttl) is float and 0.01 <= ttl <= MAX_TTL:
+        return ttl
+    return checked_number("ttl", ttl, 0.01, MAX_TTL)

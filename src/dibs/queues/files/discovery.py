@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from dibs.facets import Facet, Filter
 from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import Layout, is_level, parse_name
-from dibs.states import State
+from dibs.queues.files.layout import Layout, Ready, is_level, ready_names
 
 FRESH_SECONDS = 0.25
 WHOLE = 64
-PART = 8
+PART = 4
 
 
 class Discovery:
@@ -30,16 +29,16 @@ class Discovery:
 
     def _forget(self) -> None:
         self.outdated = False
-        self._names: list[str] = []
+        self._names: list[Ready] = []
         self._shards: list[str] = []
         self._levels: list[str] = []
-        self._folder = ""
+        self.folder = ""
         self._since = float("-inf")
         self._misses = 0
         self._left_some = False
 
-    def next(self, wanted: Filter, now: float) -> tuple[str, str] | None:
-        """(folder, name) of a task that was ready when it was listed, or None after a look at everything."""
+    def next(self, wanted: Filter, now: float) -> Ready | None:
+        """A task that was ready in `folder` when it was listed, or None after a look at everything."""
         if wanted is not self._wanted and wanted != self._wanted:
             self.outdated = True
             self._wanted = wanted
@@ -47,7 +46,7 @@ class Discovery:
             self._restart(wanted, now)
         while True:
             if self._names:
-                return self._folder, self._names.pop()
+                return self._names.pop()
             if self._shards:
                 self._read(self._shards.pop(), wanted)
             elif self._levels:
@@ -83,20 +82,20 @@ class Discovery:
         self._rng.shuffle(self._shards)
 
     def _read(self, shard: str, wanted: Filter) -> None:
-        self._folder = f"{self._level}/{shard}"
+        self.folder = f"{self._level}/{shard}"
         self._misses = 0
         try:
-            found = self._fs.listdir(self._folder)
+            found = self._fs.listdir(self.folder)
         except (FileNotFoundError, NotADirectoryError):
             return
-        names = [name for name in found if name[32:33] == "."]
-        if wanted:
-            names = [name for name in names if self._matches(name, wanted)]
-        names.sort(reverse=True)
-        take = max(WHOLE, len(names) // PART)
-        self._names = names[-take:]
-        self._left_some |= len(names) > take
-
-    def _matches(self, text: str, wanted: Filter) -> bool:
-        name = parse_name(text, State.READY)
-        return name is not None and wanted(self._facet(name.facet))
+        found.sort(reverse=True)
+        take = max(WHOLE, len(found) // PART)
+        names = [] if wanted else ready_names(found[-take:])
+        if not names:  # filtered, or a crowd of files that are not tasks
+            names = [name for name in ready_names(found) if not wanted or wanted(self._facet(name[5]))]
+            take = max(WHOLE, len(names) // PART)
+            self._left_some |= len(names) > take
+            names = names[-take:]
+        else:
+            self._left_some |= len(found) > take
+        self._names = names

@@ -6,6 +6,7 @@ lease alive. A guarded session is beaten by a guard process alone, and everythin
 """
 
 import threading
+from os import getpid
 
 from dibs import states
 from dibs.errors import LeaseLost
@@ -20,22 +21,23 @@ class Holding:
     def __init__(self, parts: Parts, pid: int | str | None) -> None:
         self._parts = parts
         self._pid = pid
-        self._process = parts.process()
+        self._process = getpid()
         self._sessions: dict[tuple[float, bool], Session] = {}
         self._held: dict[str, Lease] = {}
         self.lock = threading.RLock()
 
     # Which session a new lease hangs on
 
-    def session(self, ttl: float, *, guarded: bool) -> Session:
+    def session(self, ttl: float, guarded: bool, now: float) -> Session:
         """A session with most of its TTL ahead: a new one when the last is over, or this is a forked child."""
-        if self._process != self._parts.process():
-            self._process = self._parts.process()
+        if self._process != getpid():
+            self._process = getpid()
             self._sessions, self._held = {}, {}
         session = self._sessions.get((ttl, guarded))
         if session is not None:
-            now = self._parts.clock.boottime()
-            if not guarded and now >= session.deadline - 0.9 * ttl:
+            if now < session.fresh_until:
+                return session
+            if not guarded:
                 self._let_lapse(session, now)
             if session.ready(now):
                 return session
@@ -47,7 +49,7 @@ class Holding:
 
     def _start(self, ttl: float, *, guarded: bool = False, pid: int | str | None = "default") -> Session:
         if pid == "default":
-            pid = self._parts.process() if self._pid == "self" else self._pid
+            pid = getpid() if self._pid == "self" else self._pid
         session = Session(
             self._parts.fs, self._parts.layout, self._parts.clock, self._holder(pid, ttl), guarded=guarded
         )
@@ -75,9 +77,9 @@ class Holding:
     # Leases
 
     def took(self, task_id: str, epoch: int) -> bool:
-        """True when this process holds the task at a later epoch: then the listing that showed it was old."""
+        """True when this process holds the task at that epoch already: then the listing that showed it was old."""
         lease = self._held.get(task_id)
-        return lease is not None and lease.epoch > epoch
+        return lease is not None and lease.epoch >= epoch
 
     def add(self, lease: Lease) -> None:
         self._held[lease.id] = lease
@@ -114,7 +116,7 @@ class Holding:
         with self.lock:
             session = self._session_of(lease)
             if session is None or not session.guarded:
-                session = self.session(lease.ttl, guarded=True)
+                session = self.session(lease.ttl, True, self._parts.clock.boottime())
                 if not self._move_under(lease, session):
                     return None
             return session.name
@@ -143,11 +145,12 @@ class Holding:
 
     def _move_under(self, lease: Lease, session: Session) -> bool:
         """Renewal by compare-and-set: the lease's name takes the other session."""
-        facet, cell = lease.token
+        facet, cell, path = lease.token
         moved: Cell = cell._replace(holder=session.name)
-        if not self._parts.cells.swap(lease.id, facet, cell, moved):
+        target = self._parts.layout.path(lease.id, facet, moved)
+        if not self._parts.cells.move(path, target):
             return False
-        lease.token, lease.worker, lease.deadline = (facet, moved), session.name, session.deadline
+        lease.token, lease.worker, lease.deadline = (facet, moved, target), session.name, session.deadline
         return True
 
     def _let_lapse(self, session: Session, now: float) -> None:
@@ -162,7 +165,7 @@ class Holding:
 
     def _lapse(self, lease: Lease) -> None:
         """Its time is over though we live: give it back, as a failed attempt if it ran too long, else as a death."""
-        facet, cell = lease.token
+        facet, cell, _ = lease.token
         task = lease.task
         self.remove(lease)
         lease.state = "lost"

@@ -8,6 +8,7 @@ Names that do not parse are somebody else's files: ignored, never moved, never d
 """
 
 import re
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ _BASE = rf"([0-9a-f]{{32}})\.{_NUMBER}\.{_NUMBER}\.{_NUMBER}\.((?:0|[1-9][0-9]{{
 _PLAIN = re.compile(_BASE + "()").fullmatch
 _HELD = re.compile(_BASE + r"\.([a-z0-9-]+)").fullmatch
 _DUE = re.compile(_BASE + r"\.([0-9]{1,15})").fullmatch
+_READY_LINES: Callable[[str], list["Ready"]] = re.compile(f"^({_BASE})$", re.MULTILINE).findall
 _SHAPES = {
     State.READY: _PLAIN,
     State.BLOCKED: _PLAIN,
@@ -42,6 +44,9 @@ _SHAPES = {
     State.COMPLETED: _HELD,
     State.SCHEDULED: _DUE,
 }
+
+
+Ready = tuple[str, str, str, str, str, str]  # name, id, epoch, attempts, deaths, facet
 
 
 class Name(NamedTuple):
@@ -71,6 +76,11 @@ def parse_name(text: str, state: State) -> Name | None:
         return None
     task_id, epoch, attempts, deaths, facet, extra = match.groups()
     return Name(task_id, int(epoch), int(attempts), int(deaths), facet, extra)
+
+
+def ready_names(listing: Iterable[str]) -> list[Ready]:
+    """The tasks in a listing of a ready folder, taken apart. In one go: this is what claims live on."""
+    return _READY_LINES("\n".join(listing))
 
 
 def is_level(text: str) -> bool:
@@ -107,6 +117,10 @@ class Layout:
             hour, minute = slot(due)
             return f"{self.root}/scheduled/{hour}/{minute}/{name}.{round(due * 1000)}"
         return f"{self.root}/{STATE_FOLDERS[state]}/{shard}/{name}"
+
+    def completed(self, leased: str) -> str:
+        """The path of a claimed task once it is completed: the same name in another folder."""
+        return self._completed + leased[len(self._leased) :]
 
     def note(self, task_id: str, epoch: int, by: str) -> str:
         return f"{self.root}/notes/{self.shard(task_id)}/{task_id}.{epoch}.{by}"

@@ -1,6 +1,5 @@
 """What the pieces of one open file queue share."""
 
-import os
 import random
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,7 +84,3 @@ class Parts:
             return self.fs.times(self.layout.folder("bell"))[0]
         except OSError:
             return None
-
-    @staticmethod
-    def process() -> int:
-        return os.getpid()

@@ -8,7 +8,7 @@ from typing import Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import BadInput, TaskNotFound
+from dibs.errors import BadInput, LeaseLost, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.queues.files import looks
@@ -79,7 +79,7 @@ class FilesQueue(Queue):
         except OSError as error:
             raise storage_error(error, f"cannot open queue {path}") from error
         self._parts = parts = Parts(fs, clock, self.host, self.rng, root, sync, store)
-        self._waits = Waits(fs, parts.layout, parts.lookup_key, parts.state_of)
+        self._waits = Waits(fs, parts.layout, clock, parts.lookup_key, parts.state_of)
         self._holding = Holding(parts, pid)
         self._guards = Guards(parts)
         self._steering = Steering(parts, self._waits)
@@ -102,9 +102,11 @@ class FilesQueue(Queue):
 
     # Claim and finish
 
-    @told("claim from")
     def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
-        return self._claimer.take(limit, ttl, wanted, guarded=self.guarded)
+        try:
+            return self._claimer.take(limit, ttl, wanted, self.guarded)
+        except OSError as error:
+            raise storage_error(error, f"cannot claim from {self.root}") from error
 
     def _wait(self, seconds: float) -> None:
         """Until somebody pushes: one `stat` of the bell every tenth of a second, not a look at the queue."""
@@ -128,23 +130,30 @@ class FilesQueue(Queue):
         deadline = record.beat + ttl if record and record.boot == self.host.boot else now
         return Lease(
             self, self._read(found), epoch=epoch, worker=name.extra, ttl=ttl, deadline=deadline, since=now,
-            token=(name.facet, found.cell),
+            token=(name.facet, found.cell, found.path),
         )  # fmt: skip
 
     @told("renew a lease in")
     def renew(self, lease: Lease) -> None:
         held = self._holding.renew(lease)
-        if not held or not self._parts.fs.exists(self._parts.layout.path(lease.id, *lease.token)):
+        if not held or not self._parts.fs.exists(lease.token[2]):
             raise self._holding.lost(lease.id, lease.epoch, lease)
 
-    @told("complete a task of")
     def complete(self, lease: Lease, result: Any = None) -> None:
-        cell = lease.token[1]
-        note = None if result is None else self._parts.notes.say(lease.id, cell, "completed", result=result)
-        self._finish(lease, states.complete(cell), note)
-        if self._parts.fs.exists(self._parts.layout.waits(lease.id)) and self._steering.free_waiting(lease.id):
-            self._claimer.look_again()
-            self._parts.ring()
+        _, cell, path = lease.token
+        parts = self._parts
+        try:
+            note = None if result is None else parts.notes.say(lease.id, cell, "completed", result=result)
+            if not parts.cells.move(path, parts.layout.completed(path)):
+                raise self._refused(lease, note)
+            self._holding.remove(lease)
+            if lease.key is not None:
+                self._steering.ended(lease.task, State.COMPLETED)
+            if self._waits.in_use() and self._steering.free_waiting(lease.id):
+                self._claimer.look_again()
+                parts.ring()
+        except OSError as error:
+            raise storage_error(error, f"cannot complete a task of {self.root}") from error
 
     @told("release a task of")
     def release(self, lease: Lease, delay: float = 0.0) -> None:
@@ -161,16 +170,19 @@ class FilesQueue(Queue):
         self._finish(lease, states.fail(cell, task.max_attempts if retry else 0, due), note)
 
     def _finish(self, lease: Lease, cell: Cell, note: str | None) -> None:
-        facet, seen = lease.token
-        if not self._parts.cells.swap(lease.id, facet, seen, cell):
-            if note is not None:
-                self._parts.notes.take_back(note)
-            raise self._holding.lost(lease.id, lease.epoch, lease)
+        facet, _, path = lease.token
+        if not self._parts.cells.move(path, self._parts.layout.path(lease.id, facet, cell)):
+            raise self._refused(lease, note)
         self._holding.remove(lease)
         if cell.state is State.READY:
             self._claimer.look_again()
-        elif lease.key is not None and cell.state in states.TERMINAL:
+        elif lease.key is not None and cell.state is State.FAILED:
             self._steering.ended(lease.task, cell.state)
+
+    def _refused(self, lease: Lease, note: str | None) -> LeaseLost:
+        if note is not None:
+            self._parts.notes.take_back(note)
+        return self._holding.lost(lease.id, lease.epoch, lease)
 
     # Guards
 
@@ -263,10 +275,12 @@ class FilesQueue(Queue):
     @told("pause")
     def pause(self, reason: str = "") -> None:
         self._steering.pause(reason)
+        self._claimer.look_again()
 
     @told("resume")
     def resume(self) -> None:
         self._steering.resume()
+        self._claimer.look_again()
         self._parts.ring()
 
     @property

@@ -20,7 +20,7 @@ from dibs.task import decode, encode
 class Session:
     """A session that this process writes or, once guarded, only reads."""
 
-    __slots__ = ("_clock", "_fs", "_layout", "deadline", "guarded", "holder", "name", "ttl")
+    __slots__ = ("_clock", "_fs", "_layout", "deadline", "fresh_until", "guarded", "holder", "name", "ttl")
 
     def __init__(self, fs: Fs, layout: Layout, clock: Clock, holder: Holder, *, guarded: bool = False) -> None:
         self._fs = fs
@@ -31,6 +31,7 @@ class Session:
         self.ttl = holder.ttl
         self.guarded = guarded
         self.deadline = holder.beat + holder.ttl
+        self.fresh_until = holder.beat + 0.1 * holder.ttl  # until then a claim needs no beat, nor a look
 
     def start(self) -> None:
         """Write the first beat; the session holds nothing before this."""
@@ -46,6 +47,7 @@ class Session:
         if self._clock.boottime() >= self.deadline:
             return False
         self.deadline = before + self.ttl
+        self.fresh_until = before + 0.1 * self.ttl
         return True
 
     def end(self) -> None:
@@ -60,14 +62,12 @@ class Session:
             self.deadline = max(self.deadline, record.beat + record.ttl)
 
     def ready(self, now: float) -> bool:
-        """True when a lease claimed now has most of its TTL ahead; beats, or looks, only when due."""
-        if now < self.deadline - 0.9 * self.ttl:
-            return True
+        """True when a lease claimed now has enough of its TTL ahead; beats, or looks what the guard did."""
         if not self.guarded:
             return self.beat()
-        if now >= self.deadline - 0.5 * self.ttl:
-            self.follow()
-        return now < self.deadline - 0.2 * self.ttl
+        self.follow()
+        self.fresh_until = min(now + 0.1 * self.ttl, self.deadline - 0.2 * self.ttl)
+        return now < self.fresh_until
 
     def close(self) -> None:
         try:

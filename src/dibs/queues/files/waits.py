@@ -9,20 +9,39 @@ unknown one (it may yet be pushed).
 
 from collections.abc import Callable, Iterable
 
+from dibs.clock import Clock
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import Layout
 from dibs.states import State
 from dibs.task import Task, is_id
 
+LOOK_SECONDS = 0.05
+
 
 class Waits:
     def __init__(
-        self, fs: Fs, layout: Layout, resolve: Callable[[str], str | None], state_of: Callable[[str], State | None]
+        self,
+        fs: Fs,
+        layout: Layout,
+        clock: Clock,
+        resolve: Callable[[str], str | None],
+        state_of: Callable[[str], State | None],
     ) -> None:
         self._fs = fs
         self._layout = layout
+        self._boottime = clock.boottime
+        self._in_use = False
+        self._looked = float("-inf")
         self._resolve = resolve
         self._state_of = state_of
+
+    def in_use(self) -> bool:
+        """False when no task of this queue waits for another; looked up at most twenty times a second."""
+        now = self._boottime()
+        if not self._in_use and now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            self._in_use = bool(self._fs.listdir(self._layout.folder("waits")))
+        return self._in_use
 
     def write_pointers(self, task: Task) -> list[str]:
         """Returns the folders written to, for syncing. A key nobody has yet gets no pointer: idle workers re-check."""
@@ -34,6 +53,7 @@ class Waits:
                 self._fs.mkdir(folder)
                 self._fs.write(f"{folder}/{task.id}", b"")
                 folders.append(folder)
+                self._in_use = True
         return folders
 
     def standing(self, after: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -32,7 +32,7 @@ class Discovery:
         self._wanted: Filter | None = None
         self._levels: list[str] = []
         self._names: Iterator[str] = iter(())
-        self._page: list[Marker] = []  # the next one last
+        self._page: list[str] = []  # the next one last
         self.forget()
 
     def forget(self) -> None:
@@ -51,10 +51,14 @@ class Discovery:
             whole = now - self._since >= self._fresh or wanted != self._wanted
             if whole:
                 self._restart(wanted, now)
-            while not self._page:
-                self._page = self._read_page(wanted)
+            while True:
+                while self._page:
+                    marker = parse_marker(self._page.pop())
+                    if marker is not None and (not wanted or wanted(self._facet(marker.facet))):
+                        return marker
+                self._page = sorted(islice(self._names, PAGE), key=_name, reverse=True)
                 if self._page:
-                    break
+                    continue
                 if self._levels:
                     self._names = self._level(self._levels.pop())
                 elif whole:
@@ -63,7 +67,6 @@ class Discovery:
                 else:
                     whole = True
                     self._restart(wanted, now)
-            return self._page.pop()
 
     def _restart(self, wanted: Filter, now: float) -> None:
         self._wanted, self._since = wanted, now
@@ -78,10 +81,6 @@ class Discovery:
         yield from self._store.list(prefix, start)
         yield from takewhile(lambda key: key <= start, self._store.list(prefix))
 
-    def _read_page(self, wanted: Filter) -> list[Marker]:
-        """The next page in which anything is wanted; empty at the end of the level."""
-        while names := list(islice(self._names, PAGE)):
-            found = [marker for marker in map(parse_marker, names) if marker and wanted(self._facet(marker.facet))]
-            if found:
-                return sorted(found, key=lambda marker: marker.id, reverse=True)
-        return []
+
+def _name(key: str) -> str:
+    return key[key.rfind("/") + 1 :]

@@ -51,7 +51,8 @@ class Looks:
         return [self.claim_of(known) for known in self.known(State.CLAIMED)]
 
     def claim_of(self, known: Known) -> Claim:
-        """Wall times for people; only the age of a beat of this boot is exact, of another the holder's own clock is shown."""
+        """Wall times for people. Only the age of a beat of this boot is exact; of another, all that is known is when
+        it was claimed."""
         holder = known.seen.record.holder
         ttl = holder.ttl if holder else 0.0
         since = holder.since if holder else 0.0

@@ -11,7 +11,7 @@ from dibs.errors import Refused
 from dibs.keys import Keys
 from dibs.lease import Record
 from dibs.liveness import Verdict
-from dibs.queues.stored.body import Known
+from dibs.queues.stored.body import Body, Known
 from dibs.queues.stored.cells import Cells, event
 from dibs.queues.stored.layout import FOLDERS, hour_of, parse_marker
 from dibs.queues.stored.waits import Waits
@@ -106,9 +106,9 @@ class Steps:
             removed += self._cells.remove(known)
         return removed
 
-    def _moved(self, known: Known, record: Record, body: object) -> bool:
+    def _moved(self, known: Known, record: Record, body: Body) -> bool:
         try:
-            self._cells.move(known, record, body)  # type: ignore[arg-type]
+            self._cells.move(known, record, body)
         except Changed:
             return False
         return True

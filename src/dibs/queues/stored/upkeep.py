@@ -17,7 +17,6 @@ from dibs.queues.stored.layout import Marker, hour_of, parse_marker
 from dibs.queues.stored.steps import Steps
 from dibs.states import State
 
-BLOCKED_EVERY = 5.0
 TIDY_EVERY = 60.0
 PAGE = 1000
 FEW = 200
@@ -25,7 +24,15 @@ FEW = 200
 
 class Upkeep:
     def __init__(
-        self, cells: Cells, steps: Steps, leases: Leases, watch: Watch, clock: Clock, retention: float
+        self,
+        cells: Cells,
+        steps: Steps,
+        leases: Leases,
+        watch: Watch,
+        clock: Clock,
+        *,
+        every_seconds: float,
+        retention: float,
     ) -> None:
         self._cells = cells
         self._store = cells.store
@@ -33,6 +40,7 @@ class Upkeep:
         self._leases = leases
         self._watch = watch
         self._clock = clock
+        self._blocked_every = every_seconds * 5
         self._retention = retention
         self._held: dict[str, Known] = {}
         self._blocked_from = ""
@@ -44,7 +52,7 @@ class Upkeep:
         changed = self.recover() | self.promote_due()
         now = self._clock.boottime()
         if idle and now >= self._next_blocked:
-            self._next_blocked = now + BLOCKED_EVERY
+            self._next_blocked = now + self._blocked_every
             changed |= self.recheck_blocked()
         if now >= self._next_tidy:
             self._next_tidy = now + TIDY_EVERY

@@ -119,6 +119,14 @@ class Basics(Contract):
         lease.complete("by the other")
         assert queue.detail(task.id).result == "by the other"
 
+    def test_what_another_pushed_before_the_claim_is_found(self, queue: Queue) -> None:
+        other = self.open()
+        for n in range(40):
+            task = self.add(other, {"n": n})
+            lease = self.take(queue)
+            assert lease.id == task.id
+            lease.complete()
+
     def test_a_queue_can_be_closed_twice_and_opened_again(self, queue: Queue) -> None:
         task = self.add(queue)
         with queue as same:

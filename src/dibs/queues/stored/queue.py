@@ -1,0 +1,301 @@
+"""The Queue contract over any store: cells by compare-and-set, markers to find them by (see `layout`)."""
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from dibs import states
+from dibs.clock import SYSTEM, Clock
+from dibs.errors import BadInput, LeaseLost, Refused, TaskNotFound
+from dibs.facets import Filter, make_filter
+from dibs.host import Host
+from dibs.keys import Keys
+from dibs.lease import Held, Lost, Record
+from dibs.liveness import Verdict
+from dibs.queues.held import Lease
+from dibs.queues.leased import LeasedQueue
+from dibs.queues.pausing import Pausing
+from dibs.queues.stored.body import Known, body_of
+from dibs.queues.stored.cells import Cells, event
+from dibs.queues.stored.discovery import Discovery
+from dibs.queues.stored.known_facets import KnownFacets
+from dibs.queues.stored.layout import Marker, cell_key
+from dibs.queues.stored.looks import Looks
+from dibs.queues.stored.pusher import Pusher
+from dibs.queues.stored.root import open_root
+from dibs.queues.stored.steps import Steps
+from dibs.queues.stored.upkeep import Upkeep
+from dibs.queues.stored.waits import Waits
+from dibs.queues.views import Claim, Detail, Stats
+from dibs.states import Cell, State
+from dibs.stores.store import Changed, Store
+from dibs.task import Task, encode, is_id, new_id
+
+
+class StoredQueue(LeasedQueue):
+    """A queue in a store."""
+
+    fresh_seconds = 1.0  # how long what was listed is used
+    upkeep_seconds = 1.0  # how often, at most, a claimer looks for what has expired or become due
+    asking_is_cheap = False  # then what others may have changed is asked every time, not now and then
+
+    def __init__(
+        self,
+        url: str,
+        store: Store,
+        *,
+        retention: float | None = None,
+        create: bool = True,
+        pid: int | str | None = "self",
+        process: Callable[[], int] = os.getpid,
+        clock: Clock = SYSTEM,
+        host: Host | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        super().__init__(url, store, pid=pid, process=process, clock=clock, host=host, rng=rng)
+        kept = open_root(store, url, clock, create=create, retention=retention)
+        self._store = store
+        self._cells = cells = Cells(self._leases)
+        self._keys = Keys(store, clock=clock, rng=self.rng, host=self.host, process=process)
+        self._waits = Waits(store, self._keys.lookup, cells.state_of)
+        self._facets = KnownFacets(store)
+        self._steps = Steps(cells, self._keys, self._waits, clock, cells.state_of)
+        self._pusher = Pusher(
+            cells, self._keys, self._waits, self._facets, self._steps.withdraw, lambda: new_id(self.clock)
+        )
+        self._discovery = Discovery(store, clock, self.rng, self._facets.get, self.fresh_seconds)
+        self._upkeep = Upkeep(
+            cells, self._steps, self._leases, self._watch, clock, every_seconds=self.upkeep_seconds, retention=kept
+        )
+        self._upkeep_lock = Lock()
+        self._upkeep_at = float("-inf")
+        self._looks = Looks(cells, self._facets, clock, self.host)
+        asking = 0.0 if self.asking_is_cheap else self.fresh_seconds
+        self._pausing = Pausing(store, clock, fresh_seconds=asking)
+        self._blocked: tuple[float, bool] = (float("-inf"), False)
+
+    def _cell_key(self, task_id: str) -> str:
+        return cell_key(task_id)
+
+    # Push
+
+    def _insert(self, tasks: list[Task]) -> list[Task]:
+        pushed = self._pusher.push(tasks, self.store_time())
+        self._blocked = (float("-inf"), False)
+        for number, task in enumerate(pushed):
+            if task.after and not task.duplicate and self._steps.unblock(task.id):
+                pushed[number] = replace(self.get(task.id), payload=task.payload)
+        self._discovery.forget()
+        return pushed
+
+    # Claim
+
+    def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
+        self._run_upkeep(idle=False)
+        if self._pausing.seen():
+            return []
+        leases: list[Lease] = []
+        looked_again = False
+        while len(leases) < limit:
+            marker = self._discovery.next(wanted)
+            if marker is None:
+                if leases or looked_again or not self._run_upkeep(idle=True):
+                    break
+                looked_again = True
+                continue
+            lease = self._claim(marker, ttl)
+            if lease is not None:
+                leases.append(lease)
+        return leases
+
+    def _claim(self, marker: Marker, ttl: float) -> Lease | None:
+        known = self._cells.settle(marker)
+        if known is None:
+            self._discovery.missed()
+            return None
+        task = known.body.task
+        if task.key is not None and self._keys.leftover(task.key, task.id, self._cells.state_of):
+            with suppress(Changed):
+                self._steps.cancel(known)
+            return None
+        holder = self._holder(ttl)
+        until = None if task.max_runtime is None else holder.beat + task.max_runtime
+        if until is not None:
+            holder = replace(holder, beat=min(holder.beat, until - ttl))
+        record = Record(states.claim(known.cell, holder.session), holder, until)
+        try:
+            taken = self._cells.move(known, record, known.body.moved())
+        except Changed:
+            self._discovery.missed()
+            return None
+        held = self._leases.held(cell_key(task.id), taken.seen)
+        lease = self._lease_of(self._cells.whole(taken), held)
+        if self.clock.boottime() >= held.deadline:  # we slept: others may already be taking it over
+            with suppress(LeaseLost):
+                self.release(lease)
+            return None
+        return lease
+
+    def _run_upkeep(self, *, idle: bool) -> bool:
+        now = self.clock.boottime()
+        if now < self._upkeep_at or not self._upkeep_lock.acquire(blocking=False):
+            return False
+        try:
+            self._upkeep_at = now + self.upkeep_seconds
+            changed = self._upkeep.run(idle=idle)
+        finally:
+            self._upkeep_lock.release()
+        if changed:
+            self._discovery.forget()
+        return changed
+
+    # Steps of a holder
+
+    def lease(self, task_id: str, epoch: int) -> Lease:
+        known = self._known(task_id)
+        if known.cell.state is not State.CLAIMED or known.cell.epoch != epoch:
+            raise self._lost_to(known.task.id, epoch, known.seen.record)
+        return self._lease_of(self._cells.whole(known), self._leases.held(cell_key(known.task.id), known.seen))
+
+    def complete(self, lease: Lease, result: Any = None) -> None:
+        encode(result)
+        done = self._finish(lease, "completed", states.complete, result=result)
+        if done is not None and self._some_blocked():
+            for waiting in self._waits.waiting_for(done.body.task):
+                if self._steps.unblock(waiting):
+                    self._discovery.forget()
+
+    def release(self, lease: Lease, delay: float = 0.0) -> None:
+        if delay < 0:
+            raise BadInput(f"delay {delay} is negative; use seconds from now")
+        due = self.store_time() + delay if delay else 0.0
+        self._finish(lease, "", lambda cell: states.release(cell, due))
+
+    def fail(self, lease: Lease, error: str, *, retry: bool = True) -> None:
+        task = lease.task
+
+        def failed(cell: Cell) -> Cell:
+            wait = states.backoff(task.backoff, task.max_backoff, cell.attempts + 1, self.rng)
+            due = self.store_time() + wait if wait else 0.0
+            return states.fail(cell, task.max_attempts if retry else 0, due)
+
+        self._finish(lease, "failed", failed, error=error)
+
+    def _finish(
+        self, lease: Lease, what: str, follow: Callable[[Cell], Cell], error: str = "", result: Any = None
+    ) -> Known | None:
+        """The task after the step; None when that was done before and only its answer was lost."""
+        held: Held = lease.token
+        now = round(self.clock.wall(), 3)
+        before = ""
+
+        def change(record: Record) -> Record:
+            nonlocal before
+            known = Known(body_of(record), held.seen)
+            before = known.marker
+            cell = follow(record.cell)
+            noted = event(known, what, now, error, result) if what else None
+            ended = self.store_time() if cell.state in states.TERMINAL else 0.0
+            return Record(cell, data=known.body.moved(noted, ended).to_data())
+
+        try:
+            seen = held.step(change)
+        except Lost as lost:
+            if what == "completed" and lost.now is not None and _completed_by(held, lost.now.cell):
+                return None
+            lease.state = "lost"
+            raise self._lost_to(lease.id, lease.epoch, lost.now) from None
+        done = Known(body_of(seen.record), seen)
+        self._cells.mark(before, done)
+        if done.cell.state is State.READY:
+            self._discovery.forget()
+        return done
+
+    def end(self, handle: str) -> None:
+        held = self._beaten.pop(handle, None) or self._held_by(handle)
+        if held is not None and held.refresh() and held.seen.record.cell.state is State.CLAIMED:
+            self._steps.expire(Known(body_of(held.seen.record), held.seen), Verdict.DEAD)
+            self._discovery.forget()
+
+    def _some_blocked(self) -> bool:
+        """False: certainly nobody waits for a task just completed, or the next idle worker will see to it."""
+        now = self.clock.boottime()
+        if self.asking_is_cheap or now - self._blocked[0] >= self.fresh_seconds:
+            self._blocked = (now, next(self._store.list("blocked/"), None) is not None)
+        return self._blocked[1]
+
+    # Look
+
+    def store_time(self) -> float:
+        return self._store.now()
+
+    def get(self, ref: str) -> Task:
+        return self._cells.whole(self._known(ref))
+
+    def tasks(
+        self,
+        state: str | None = None,
+        *,
+        project: str | None = None,
+        labels: Iterable[str] = (),
+        limit: int | None = None,
+    ) -> Iterator[Task]:
+        return self._looks.tasks(state, make_filter(project, labels), limit)
+
+    def claimed(self) -> list[Claim]:
+        return self._looks.claims()
+
+    def stats(self) -> Stats:
+        return self._looks.stats(self.paused)
+
+    def detail(self, ref: str) -> Detail:
+        known = self._known(ref)
+        return self._looks.detail(known, self._waits.standing(known.body.task), self.paused)
+
+    def _known(self, ref: str) -> Known:
+        task_id = ref if is_id(ref) else self._keys.lookup(ref)
+        known = None if task_id is None else self._cells.read(task_id)
+        if known is None:
+            raise TaskNotFound(f"no task with id or key {ref!r} in {self.url}; `dibs list` shows what there is")
+        return known
+
+    # Steer
+
+    def cancel(self, ref: str) -> Task:
+        while True:
+            try:
+                return self._cells.whole(self._steps.cancel(self._known(ref)))
+            except Changed:
+                continue
+
+    def retry(self, ref: str) -> Task:
+        while True:
+            try:
+                retried = self._steps.retry(self._known(ref))
+            except Changed:
+                continue
+            self._discovery.forget()
+            return self._cells.whole(retried)
+
+    def pause(self, reason: str = "") -> None:
+        self._pausing.pause(reason)
+
+    def resume(self) -> None:
+        self._pausing.resume()
+
+    @property
+    def paused(self) -> str | None:
+        return self._pausing.reason()
+
+    def purge(self, state: State | str = State.COMPLETED, *, older_than: float = 3600.0) -> int:
+        if state not in states.TERMINAL:
+            raise Refused(f"cannot purge tasks that are {state}; only completed, failed or cancelled ones")
+        return self._steps.purge(State(state), self.store_time() - older_than)
+
+
+def _completed_by(held: Held, cell: Cell) -> bool:
+    return cell.state is State.COMPLETED and (cell.epoch, cell.holder) == (held.epoch, held.session)
