@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 from benchmarks import cli, drain, machine, push, redis_queues, scale
 from benchmarks.document import write_document
+from benchmarks.plan import SIZES, Plan
 from benchmarks.report import Outcome, goals_table
-from benchmarks.sizes import SIZES, Size
 
-BENCHMARKS: dict[str, Callable[[Size, str, int, Callable[[str], None]], Outcome]] = {
+BENCHMARKS: dict[str, Callable[[Plan], Outcome]] = {
     "drain": drain.run,
     "push": push.run,
     "scale": scale.run,
@@ -36,10 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"dibs benchmarks, size {size.name}, {rounds} rounds, in {options.dir}")
         print(", ".join(f"{name} {value}" for name, value in where.items()) + "\n")
         if machine.in_memory(folder):
-            print(
-                f"WARNING: {options.dir} is in memory ({where['file system']}), not on a disk; durable means nothing there\n"
-            )
-        outcomes = [_run(name, size, folder, rounds) for name in options.only or BENCHMARKS]
+            kind = where["file system"]
+            print(f"WARNING: {options.dir} is in memory ({kind}), not on a disk; durable means nothing there\n")
+        plan = Plan(size, folder, rounds, _say, tuple(options.contender or ()))
+        outcomes = [_run(name, plan) for name in options.only or BENCHMARKS]
     found = {"size": size.name, "rounds": rounds, "machine": where, "outcomes": [out.to_json() for out in outcomes]}
     goals = [goal for outcome in outcomes for goal in outcome.goals]
     print(goals_table(goals).render())
@@ -53,9 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
     return _closing(outcomes)
 
 
-def _run(name: str, size: Size, folder: str, rounds: int) -> Outcome:
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _run(name: str, plan: Plan) -> Outcome:
     begun = time.perf_counter()
-    outcome = BENCHMARKS[name](size, folder, rounds, lambda text: print(f"{name}: {text}", file=sys.stderr, flush=True))
+    outcome = BENCHMARKS[name](plan)
     outcome.seconds = time.perf_counter() - begun
     print(f"## {name} ({outcome.seconds:.0f} s)\n")
     for table in outcome.tables:
@@ -86,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", choices=BENCHMARKS, metavar="NAME", help=f"{', '.join(BENCHMARKS)}; may be repeated"
     )
+    parser.add_argument("--contender", action="append", metavar="PART", help="only contenders with this in their name")
     parser.add_argument("--rounds", type=int, help="rounds of each contender (the size has its own)")
     parser.add_argument(
         "--dir", default="build", help="a folder on the disk to measure (default: %(default)s in this one)"

@@ -1,33 +1,28 @@
 """Start-up of the command line: each command as a shell script would run it, beside `python -c pass`."""
 
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
+from benchmarks.children import script
 from benchmarks.measure import Series, scratch
+from benchmarks.plan import Plan
 from benchmarks.report import Outcome, Table, at_most, ratio, spread, times
-from benchmarks.sizes import Size
 
 LIMITS = {"dibs --version": 3.0, "dibs claim": 4.0, "dibs complete": 4.0}
 BARE = "python -c pass"
 
 
-def dibs_command() -> str:
-    """The installed script beside this Python."""
-    return os.path.join(os.path.dirname(sys.executable), "dibs")
-
-
-def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Outcome:
+def run(plan: Plan) -> Outcome:
     """`rounds` does not matter here: a round is one run of each command, and there are `cli_runs` of them."""
     outcome = Outcome("cli")
     names = (BARE, *LIMITS)
-    results = {name: Series(count=size.cli_runs) for name in names}
-    with scratch(folder) as path:
+    results = {name: Series(count=plan.size.cli_runs) for name in names}
+    with scratch(plan.folder) as path:
         try:
-            _rounds(path, size.cli_runs, results, say)
+            _rounds(path, plan.size.cli_runs, results, plan.say)
         except (OSError, RuntimeError, ValueError, LookupError) as error:
             outcome.faults.append(f"dibs on the command line: {type(error).__name__}: {error}")
     outcome.tables = [_table(results)]
@@ -39,7 +34,7 @@ def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Out
 
 
 def _rounds(path: str, runs: int, results: dict[str, Series], say: Callable[[str], None]) -> None:
-    dibs, queue = dibs_command(), f"{path}/queue"
+    dibs, queue = script("dibs"), f"{path}/queue"
     for number in range(runs + 2):
         _timed([dibs, "push", queue, json.dumps({"n": number})])
     say(f"{runs} runs of each command")

@@ -4,33 +4,34 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.contenders import Contender, drainers
+from benchmarks.contenders.floor import Floor
 from benchmarks.measure import Series, alternate, drain
+from benchmarks.plan import Plan, Size
 from benchmarks.report import Outcome, Table, above, at_least, per_second, ratio, spread, times
-from benchmarks.sizes import Size
 
 PROCESSES = (1, 4)
 Results = dict[tuple[str, int], Series]
 
 
-def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome("drain")
     results: Results = {}
     runs: dict[str, Callable[[], None]] = {}
     contenders = []
-    for contender in drainers():
+    for contender in filter(lambda known: plan.wants(known.name), drainers()):
         if reason := contender.missing():
             outcome.missing.append(f"{contender.name}: {reason}")
             continue
         contenders.append(contender)
-        count = min(size.drain_tasks, contender.limit or size.drain_tasks)
+        count = min(plan.size.drain_tasks, contender.limit or plan.size.drain_tasks)
         for processes in PROCESSES if contender.shared else (1,):
             series = results[contender.name, processes] = Series(count=count)
-            runs[f"{contender.name}, {processes} processes"] = partial(_one, contender, folder, processes, series)
-    alternate(rounds, runs, say)
+            runs[f"{contender.name}, {processes} processes"] = partial(_one, contender, plan.folder, processes, series)
+    alternate(plan.rounds, runs, plan.say)
     for contender in contenders:
         _check(contender, results, outcome)
-    outcome.tables = [_table(contenders, results, size)]
-    _judge(contenders, results, outcome)
+    outcome.tables = [_table(contenders, results, plan.size)]
+    _judge(results, outcome)
     outcome.data = {f"{name}/{processes}": series.to_json() for (name, processes), series in results.items()}
     return outcome
 
@@ -114,9 +115,9 @@ def _ratio(results: Results, name: str, other: str, processes: int) -> float | N
     return ratio(ours.median if ours else None, theirs.median if theirs else None)
 
 
-def _judge(contenders: list[Contender], results: Results, outcome: Outcome) -> None:
+def _judge(results: Results, outcome: Outcome) -> None:
     compare = partial(_ratio, results)
-    floor = contenders[0].name
+    floor = Floor.name
     dibs_one, dibs_four = results.get(("dibs", 1)), results.get(("dibs", 4))
     outcome.goals = [
         at_least("drain, 1 process, against the floor", compare("dibs", floor, 1), 0.6),

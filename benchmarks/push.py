@@ -7,25 +7,25 @@ from functools import partial
 from benchmarks.contenders import Contender, durable_pushers, unsynced_pushers
 from benchmarks.measure import Series, alternate, scratch, settle
 from benchmarks.payloads import payloads
+from benchmarks.plan import Plan
 from benchmarks.report import Outcome, Table, per_second, ratio, spread, times
-from benchmarks.sizes import Size
 
 
-def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome("push")
     for title, contenders, count in (
-        ("Push, on disk when it returns", durable_pushers(), size.durable_pushes),
-        ("Push, not synced", unsynced_pushers(), size.unsynced_pushes),
+        ("Push, on disk when it returns", durable_pushers(), plan.size.durable_pushes),
+        ("Push, not synced", unsynced_pushers(), plan.size.unsynced_pushes),
     ):
         results: dict[str, Series] = {}
         runs: dict[str, Callable[[], None]] = {}
-        for contender in contenders:
+        for contender in filter(lambda known: plan.wants(known.name), contenders):
             if reason := contender.missing():
                 outcome.missing.append(f"{contender.name}: {reason}")
                 continue
             series = results[contender.name] = Series(count=min(count, contender.limit or count))
-            runs[f"{title}: {contender.name}"] = partial(_one, contender, folder, series)
-        alternate(rounds, runs, say)
+            runs[f"{title}: {contender.name}"] = partial(_one, contender, plan.folder, series)
+        alternate(plan.rounds, runs, plan.say)
         outcome.tables.append(_table(f"{title}, tasks/s", contenders, results))
         for contender in contenders:
             if contender.kind == "dibs" and contender.name in results and results[contender.name].error:

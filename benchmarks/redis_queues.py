@@ -10,31 +10,33 @@ from benchmarks.brokers import Broker, brokers
 from benchmarks.brokers.drain import drain
 from benchmarks.brokers.redis_server import executable, version
 from benchmarks.measure import Series, alternate
+from benchmarks.plan import Plan, Size
 from benchmarks.report import Outcome, Table, at_least, per_second, ratio, spread, times
-from benchmarks.sizes import Size
 
 TRIED = (1, 2, 4)
 UNTRIED = 2
 OURS = "dibs work --call"
 
 
-def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome("redis")
     results: dict[str, Series] = {}
     settings: dict[str, int] = {}
     runs: dict[str, Callable[[], None]] = {}
-    contenders = [broker for broker in brokers() if not _missing(broker, outcome)]
+    contenders = [broker for broker in brokers() if plan.wants(broker.name) and not _missing(broker, outcome)]
     trials: dict[str, dict[int, Series]] = {}
     for broker in contenders:
-        trials[broker.name] = _try(broker, folder, size.broker_tasks_tuning, say)
+        trials[broker.name] = _try(broker, plan.folder, plan.size.broker_tasks_tuning, plan.say)
         settings[broker.name] = _best(trials[broker.name])
-        series = results[broker.name] = Series(count=min(size.broker_tasks, broker.limit or size.broker_tasks))
-        runs[broker.name] = partial(_one, broker, folder, settings[broker.name], series)
-    alternate(min(rounds, size.broker_rounds), runs, say)
+        series = results[broker.name] = Series(
+            count=min(plan.size.broker_tasks, broker.limit or plan.size.broker_tasks)
+        )
+        runs[broker.name] = partial(_one, broker, plan.folder, settings[broker.name], series)
+    alternate(min(plan.rounds, plan.size.broker_rounds), runs, plan.say)
     for name, series in results.items():
         if name == OURS and (series.error or series.doubled or series.lost):
             outcome.faults.append(f"{name}: {series.doubled} ran twice, {series.lost} lost {series.error}".strip())
-    outcome.tables = [_table(size, contenders, settings, results)]
+    outcome.tables = [_table(plan.size, contenders, settings, results)]
     peers = [series.median for name, series in results.items() if name != OURS and series.median]
     ours = results[OURS].median if OURS in results else None
     outcome.goals = [

@@ -9,30 +9,30 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.cli import dibs_command
+from benchmarks.children import environment, script
 from benchmarks.measure import scratch, settle
+from benchmarks.plan import Plan, Size
 from benchmarks.report import Outcome, Table, at_most, ratio, times
-from benchmarks.sizes import Size
 
 FILLERS = 2
 CHUNK = 2000
 
 
-def run(size: Size, folder: str, rounds: int, say: Callable[[str], None]) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome("scale")
-    with scratch(folder) as path:
+    with scratch(plan.folder) as path:
         try:
-            outcome.data = _measure(path, size, say)
+            outcome.data = _measure(path, plan.size, plan.say)
         except (OSError, RuntimeError, ValueError, LookupError) as error:
             outcome.faults.append(f"dibs with many tasks waiting: {type(error).__name__}: {error}")
-        say("clearing away")
+        plan.say("clearing away")
     few, many = outcome.data.get("few", {}), outcome.data.get("many", {})
-    outcome.tables = [_table(size, few, many)] if many else []
+    outcome.tables = [_table(plan.size, few, many)] if many else []
     cost = {kind: ratio(many.get(kind), few.get(kind)) for kind in ("median_us", "mean_us")}
-    at = f"with {size.waiting_many:,} waiting"
+    at = f"with {plan.size.waiting_many:,} waiting"
     outcome.goals = [
-        at_most(f"claim + complete {at} against {size.waiting_few:,}, median", cost["median_us"], 1.5),
-        at_most(f"claim + complete {at} against {size.waiting_few:,}, mean", cost["mean_us"], 1.5),
+        at_most(f"claim + complete {at} against {plan.size.waiting_few:,}, median", cost["median_us"], 1.5),
+        at_most(f"claim + complete {at} against {plan.size.waiting_few:,}, mean", cost["mean_us"], 1.5),
         at_most(f"memory of a worker {at}", many.get("peak_mb"), 80, " MB"),
         at_most(f"`dibs stats` {at}", many.get("stats_seconds"), 2.0, " s"),
         at_most(f"`dibs list --limit 20` {at}, processor time", many.get("list_cpu_seconds"), 0.2, " s"),
@@ -84,7 +84,7 @@ def _fill(queue: str, start: int, end: int) -> None:
 def claim_cost(queue: str, waiting: int, claims: int) -> dict[str, float]:
     """In a process of its own, so that its memory is a worker's memory."""
     command = [sys.executable, "-m", "benchmarks.scale_worker", queue, str(waiting), str(claims)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"claiming with {waiting} waiting: {done.stderr.strip()[-400:]}")
     found: dict[str, float] = json.loads(done.stdout)
@@ -92,7 +92,7 @@ def claim_cost(queue: str, waiting: int, claims: int) -> dict[str, float]:
 
 
 def look_cost(queue: str) -> dict[str, float]:
-    dibs = dibs_command()
+    dibs = script("dibs")
     wall, _ = _three_times([dibs, "stats", queue, "--json"])
     list_wall, list_cpu = _three_times([dibs, "list", queue, "--limit", "20", "--json"])
     return {"stats_seconds": wall, "list_seconds": list_wall, "list_cpu_seconds": list_cpu}

@@ -120,12 +120,15 @@ watch_over() { # WORKER START
         if { read -r limit <"$private/deadline"; } 2>/dev/null && [ "$now" -ge "$limit" ]; then kill_command; fi
         sleep 0.3
     done
-    kill_command
+    for _ in 1 2 3 4 5; do
+        kill_command || break
+        sleep 0.1
+    done
     rm -rf "$private"
 }
 
-kill_command() {
-    if { read -r group <"$private/command"; } 2>/dev/null; then kill -s KILL -- "-$group" "$group" 2>/dev/null; fi
+kill_command() { # false when there is nothing left to kill
+    { read -r group <"$private/command"; } 2>/dev/null && kill -s KILL -- "-$group" "$group" 2>/dev/null
 }
 
 # Steps: each is one rename from exactly the name that was seen, so one of all who try succeeds
@@ -320,7 +323,7 @@ stopping=0 done_tasks=0 found='' upkeep_at=0
 look_at $$
 my_start=$start
 trap : USR1
-trap 'stopping=$((stopping + 1))' INT TERM
+trap 'stopping=$((stopping + 1)); say "leaving after the task in hand; again to give it back"' INT TERM
 watch_over $$ "$my_start" &
 guard=$!
 look_at "$guard"

@@ -1,7 +1,6 @@
 """What every queue with workers of its own offers: enqueue numbered no-op tasks, and the command that drains them."""
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from importlib.util import find_spec
 
@@ -26,11 +25,6 @@ class Broker(ABC):
     @abstractmethod
     def commands(self, place: str, processes: int) -> list[list[str]]:
         """The worker commands, ended by SIGTERM when all tasks have run."""
-
-
-def script(name: str) -> str:
-    """An installed command beside this Python."""
-    return os.path.join(os.path.dirname(sys.executable), name)
 
 
 def redis_url() -> str:

@@ -14,6 +14,7 @@ from benchmarks.brokers import notes
 from benchmarks.brokers.broker import REDIS_URL, Broker
 from benchmarks.brokers.noop import FOLDER
 from benchmarks.brokers.redis_server import redis_server
+from benchmarks.children import environment
 from benchmarks.measure import scratch, settle
 
 DEADLINE_SECONDS = 180
@@ -30,10 +31,10 @@ def drain(broker: Broker, folder: str, count: int, processes: int) -> notes.Ran:
 def _drain(broker: Broker, place: str, path: str, count: int, processes: int) -> notes.Ran:
     noted = f"{path}/notes"
     notes.prepare(noted, count)
-    environment = {**os.environ, FOLDER: noted, REDIS_URL: place, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    surroundings = environment(**{FOLDER: noted, REDIS_URL: place})
     filler = subprocess.run(
         [sys.executable, "-m", "benchmarks.brokers.enqueue", broker.name, place, str(count)],
-        env=environment, capture_output=True, text=True, check=False,
+        env=surroundings, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if filler.returncode:
         raise RuntimeError(f"enqueueing failed: {filler.stderr.strip()[-400:]}")
@@ -41,10 +42,16 @@ def _drain(broker: Broker, place: str, path: str, count: int, processes: int) ->
     log = f"{path}/worker.log"
     with open(log, "wb") as output:
         workers = [
-            subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                             start_new_session=True)
+            subprocess.Popen(
+                command,
+                env=surroundings,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
             for command in broker.commands(place, processes)
-        ]  # fmt: skip
+        ]
     try:
         ran = notes.wait(noted, count, lambda: _trouble(workers, log), DEADLINE_SECONDS)
     finally:

@@ -1,6 +1,7 @@
 """Celery, RQ, Dramatiq and huey on Redis, each as its documentation runs it, with what makes it faster."""
 
-from benchmarks.brokers.broker import Broker, script
+from benchmarks.brokers.broker import Broker
+from benchmarks.children import script
 
 
 class CeleryBroker(Broker):

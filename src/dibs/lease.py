@@ -88,13 +88,16 @@ class Leases:
         """Of a claimed record: is its holder still there? One that names none is given a minute from now."""
         holder = found.record.holder
         if holder is not None:
-            return self._watch.judge(holder, boots)
+            # An old reading does no harm here: the swap that follows is from exactly the version that was read.
+            return self._watch.judge(holder, self.clock.boottime(), boots)
         return self.judge_unknown(key, found.version)
 
     def judge_unknown(self, key: str, version: str) -> Verdict:
         """Of a record that cannot be read: it holds while it keeps changing."""
         mark = float(crc32(version.encode()))
-        return Verdict.SILENT if self._watch.watched_for(key, mark) > UNKNOWN_TTL else Verdict.ALIVE
+        return (
+            Verdict.SILENT if self._watch.watched_for(key, mark, self.clock.boottime()) > UNKNOWN_TTL else Verdict.ALIVE
+        )
 
     def acquire(self, key: str, holder: Holder) -> "Held | None":
         """The lease, or None while somebody else has it."""

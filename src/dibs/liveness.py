@@ -46,6 +46,7 @@ class Holder:
     ttl: float
     beat: float
     since: float  # wall time, for people
+    sure: float = 0.0  # until when it was certain to hold when this was written: what its worker may rely on
     ended: bool = False  # said by the guard: the holder is dead and its children too
 
     def to_record(self) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def holder_from_record(record: Any) -> Holder:
     except (KeyError, TypeError) as error:
         raise BadInput(f"not a holder's record: {error}") from None
     texts = (holder.session, holder.worker, holder.host, holder.machine, holder.boot, holder.space, holder.start)
-    numbers = (holder.ttl, holder.beat, holder.since)
+    numbers = (holder.ttl, holder.beat, holder.since, holder.sure)
     if (
         not all(isinstance(text, str) for text in (*texts, holder.guard_start))
         or not all(isinstance(pid, int | None) for pid in (holder.pid, holder.guard))
@@ -80,33 +81,28 @@ class Watch:
         self._clock = clock
         self._seen: dict[str, tuple[float, float]] = {}
 
-    def judge(self, holder: Holder, boots: Iterable[tuple[str, str]] = ()) -> Verdict:
-        """`boots`: (machine, boot) of the holders known, to tell a power cut from a silent death."""
+    def judge(self, holder: Holder, asked: float, boots: Iterable[tuple[str, str]] = ()) -> Verdict:
+        """`asked`: the boottime before the record was read; one read long ago says nothing about now.
+        `boots`: (machine, boot) of the holders known, to tell a power cut from a silent death."""
         if holder.ended:
             return Verdict.DEAD
-        now = self._clock.boottime()
         if holder.boot == self._host.boot:
             if self._seen_dead(holder):
                 return Verdict.DEAD
-            return Verdict.SILENT if now - holder.beat > holder.ttl else Verdict.ALIVE
-        beat, first_seen = self._seen.get(holder.session, (None, now))
-        if beat != holder.beat:
-            self._seen[holder.session] = (holder.beat, now)
-            return Verdict.ALIVE
-        if now - first_seen <= holder.ttl * DRIFT + MARGIN_SECONDS:
+            return Verdict.SILENT if asked - holder.beat > holder.ttl else Verdict.ALIVE
+        if self.watched_for(holder.session, holder.beat, asked) <= holder.ttl * DRIFT + MARGIN_SECONDS:
             return Verdict.ALIVE
         mine = (self._host.machine, self._host.boot)
         rebooted = any(_booted_since(holder, *known) for known in (mine, *boots))
         return Verdict.REBOOTED if rebooted else Verdict.SILENT
 
-    def watched_for(self, key: str, version: float) -> float:
-        """Seconds for which `key` has been seen at `version`; 0 the first time."""
-        now = self._clock.boottime()
-        seen, first = self._seen.get(key, (None, now))
+    def watched_for(self, key: str, version: float, asked: float) -> float:
+        """Seconds from after `version` of `key` was first read to before it was read now; 0 the first time."""
+        seen, first = self._seen.get(key, (None, 0.0))
         if seen != version:
-            self._seen[key] = (version, now)
+            self._seen[key] = (version, self._clock.boottime())
             return 0.0
-        return now - first
+        return asked - first
 
     def forget_others(self, sessions: Iterable[str]) -> None:
         keep = set(sessions)

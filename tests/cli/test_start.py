@@ -26,7 +26,7 @@ HEAVY = {
     "argparse",
     "rich",
     "tomllib",
-    "pathlib",
+    "gettext",
     "dibs.cli.push",
     "dibs.cli.look",
     "dibs.worker",

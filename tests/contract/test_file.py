@@ -1,11 +1,8 @@
 """The contract on `file:`, as it is by default and in its variants."""
 
-import os
 from typing import Any
 
 import dibs
-import pytest
-from dibs.clock import SYSTEM
 from dibs.queues.queue import Queue
 from dibs.testing import ManualClock, QueueContract
 from disk.shifted import ShiftedFs

@@ -42,7 +42,7 @@ def only(queue: Queue, payload: Any) -> Lease:
 )
 def test_fills_in(held: Lease, part: str, text: str | None) -> None:
     if text is None:
-        text = '{id} {print $1} ${HOME} ' + fill(["{payload}"], held)[0] + " {"
+        text = "{id} {print $1} ${HOME} " + fill(["{payload}"], held)[0] + " {"
         part = part.replace("${HOME}", "${{HOME}}")
     assert fill([part], held) == [text]
 

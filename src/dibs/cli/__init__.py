@@ -72,8 +72,11 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run(command: str, words: list[str]) -> int:
+    import gc
+
     from dibs.cli.commands import QUICK
 
+    gc.disable()  # nothing that loads is garbage; a command that is over at once never needs it back
     module = load(command)
     args: Any = None
     if command in QUICK:
@@ -89,23 +92,19 @@ def _run(command: str, words: list[str]) -> int:
             sys.stdout.write(parser.format_help())
             return 0
         args = parser.read(words)
+    if command not in QUICK:
+        gc.freeze()
+        gc.enable()
     code: int = module.run(args, command)
     return code
 
 
 def load(command: str) -> ModuleType:
-    """The module of a command. Collecting garbage while modules load would only cost time."""
-    import gc
     from importlib import import_module
 
     from dibs.cli.commands import COMMANDS
 
-    gc.disable()
-    try:
-        return import_module(COMMANDS[command][0])
-    finally:
-        gc.freeze()
-        gc.enable()
+    return import_module(COMMANDS[command][0])
 
 
 def parser_of(command: str, module: ModuleType) -> Any:

@@ -90,6 +90,9 @@ def _taken(queue: Queue, args: Namespace, ttl: float) -> list[Lease]:
     chosen = filters(args)
     if not args.wait:
         return queue.claim_many(args.limit, ttl=ttl, **chosen)
+    import gc
+
+    gc.enable()
     first = queue.claim(ttl=ttl, wait=None if args.wait == "forever" else args.wait, **chosen)
     if first is None:
         return []

@@ -24,6 +24,7 @@ from itertools import count
 
 from dibs.clock import SYSTEM, Clock
 from dibs.errors import StorageError
+from dibs.stores.refusal import refusals, storage_error
 from dibs.stores.store import Changed, Entry, Exists, checked
 from dibs.stores.syncing import Syncing
 from dibs.stores.walk import walk
@@ -32,35 +33,12 @@ HOLLOW_SECONDS = 5.0
 LOCK_SECONDS = 2.0
 PROBE_SECONDS = 2.0
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
-_REMEDIES = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some of your quota",
-    errno.EROFS: "mount it writable, or use another folder",
-    errno.EACCES: "check the owner and mode of the folder",
-    errno.EPERM: "check the owner and mode of the folder",
-    errno.ENOENT: "the folder was deleted or moved; restore it, or open the queue anew",
-}
 _serial = count()
 Names = list[str]
 
 
-class Busy(StorageError):  # noqa: N818
+class Busy(StorageError):
     """Another process holds the lock of a key and does not go on."""
-
-
-def storage_error(error: OSError, path: str) -> StorageError:
-    """What the file system said, as one line with a remedy."""
-    remedy = _REMEDIES.get(error.errno or 0, "see the system's log")
-    return StorageError(f"storage refused {path}: {error.strerror or error}; {remedy}")
-
-
-@contextmanager
-def refusals(path: str) -> Iterator[None]:
-    """An OSError inside becomes a StorageError about `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(error, os.fspath(error.filename or path)) from error
 
 
 class FileStore:
@@ -70,7 +48,7 @@ class FileStore:
         self.root = root
         self._clock = clock
         self._syncing = Syncing(sync)
-        self._tmp = f"{root}/tmp"  # noqa: S108
+        self._tmp = f"{root}/tmp"
         self._offset = 0.0
         self._probed: float | None = None
 
@@ -99,6 +77,17 @@ class FileStore:
         with self.locked(key, version) as cell:
             return cell.replace(data)
 
+    def put(self, key: str, data: bytes) -> None:
+        """Write whatever was there: for keys that only the holder of some other key's lock writes."""
+        path = self._path(key)
+        with refusals(path), self._spilled(data) as spare:
+            try:
+                os.rename(spare, path)
+            except FileNotFoundError:
+                self._make_folder_of(path)
+                os.rename(spare, path)
+            self._syncing.entry(path)
+
     def delete(self, key: str) -> bool:
         path = self._path(key)
         try:
@@ -113,10 +102,10 @@ class FileStore:
             cell.delete()
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[str]:
-        return walk(self._folder, prefix, start_after)
+        return walk(self.names, prefix, start_after)
 
     def folders(self, prefix: str) -> Iterator[str]:
-        return (name[:-1] for name in self._folder(prefix) if name.endswith("/"))
+        return (name[:-1] for name in self.names(prefix) if name.endswith("/"))
 
     def now(self) -> float:
         """The file server's clock, by the time it gives a new file; measured anew every few seconds."""
@@ -128,10 +117,10 @@ class FileStore:
         return self._offset + boottime
 
     @contextmanager
-    def locked(self, key: str, version: str) -> Iterator["Locked"]:
+    def locked(self, key: str, version: str, patience: float = LOCK_SECONDS) -> Iterator["Locked"]:
         """Nobody else changes the key inside; Changed if it is at another version. For steps that touch more files."""
         path = self._path(key)
-        with refusals(path), self._lock(path) as descriptor:
+        with refusals(path), self._lock(path, patience) as descriptor:
             with open(descriptor, "rb", closefd=False) as file:
                 if version_of(file.read()) != version:
                     raise Changed(key)
@@ -147,7 +136,7 @@ class FileStore:
         """Remove what crashed writers left in tmp/."""
         swept = 0
         limit = self.now() - older_than
-        for name in self._folder("tmp/"):
+        for name in self.names("tmp/"):
             with suppress(OSError):
                 if os.stat(f"{self._tmp}/{name}").st_mtime < limit:
                     os.unlink(f"{self._tmp}/{name}")
@@ -157,7 +146,8 @@ class FileStore:
     def _path(self, key: str) -> str:
         return f"{self.root}/{checked(key)}"
 
-    def _folder(self, folder: str) -> Names:
+    def names(self, folder: str) -> Names:
+        """What stands in a folder ("" or "a/b/"), sorted; names of folders end in "/"."""
         try:
             with os.scandir(f"{self.root}/{folder}") as entries:
                 names = [entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in entries]
@@ -240,9 +230,9 @@ class FileStore:
             raise Exists(path) from None
 
     @contextmanager
-    def _lock(self, path: str) -> Iterator[int]:
+    def _lock(self, path: str, patience: float = LOCK_SECONDS) -> Iterator[int]:
         """Lock the file that has this name now. Changed if there is none."""
-        patience = self._clock.boottime() + LOCK_SECONDS
+        end = self._clock.boottime() + patience
         while True:
             try:
                 descriptor = os.open(path, os.O_RDWR)  # NFS gives exclusive locks to writers only
@@ -258,7 +248,7 @@ class FileStore:
                         fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork meanwhile may keep a copy of the descriptor
             finally:
                 os.close(descriptor)
-            if self._clock.boottime() > patience:
+            if self._clock.boottime() > end:
                 raise Busy(f"storage busy: another process holds the lock of {path} and does not go on; is it stopped?")
 
     def _has_lock(self, descriptor: int) -> bool:

@@ -19,15 +19,15 @@ from typing import NamedTuple, Protocol
 from dibs.errors import BadInput, StorageError
 
 
-class Exists(Exception):  # noqa: N818
+class Exists(Exception):
     """The key has a value already."""
 
 
-class Changed(Exception):  # noqa: N818
+class Changed(Exception):
     """The key no longer has the version that was seen."""
 
 
-class Unsure(StorageError):  # noqa: N818
+class Unsure(StorageError):
     """The answer was lost; the write may have taken effect."""
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dibs.errors import BadInput
+from dibs.errors import BadInput, StorageError
 from dibs.facets import Filter
 from dibs.queues.files.discovery import Discovery
 from dibs.queues.files.holding import Holding
@@ -29,7 +29,7 @@ class Claimer:
         self._upkeep = upkeep
         self._discovery = Discovery(parts.fs, parts.layout, parts.rng, parts.finder.facet)
         self._boottime = parts.clock.boottime
-        self._last_upkeep = self._last_glance = float("-inf")
+        self._last_upkeep = self._last_glance = self._last_idle = float("-inf")
         self._paused = False
 
     def look_again(self) -> None:
@@ -39,7 +39,7 @@ class Claimer:
 
     def take(self, limit: int, ttl: float, wanted: Filter, guarded: bool) -> list[Lease]:
         with self._holding.lock:
-            now = self._boottime()
+            now = asked = self._boottime()
             if now - self._last_glance >= GLANCE_SECONDS:
                 self._glance(now)
             if self._paused:
@@ -47,9 +47,9 @@ class Claimer:
             leases: list[Lease] = []
             session: Session | None = None
             while len(leases) < limit:
-                found = self._discovery.next(wanted, now)
+                found = self._discovery.next(wanted, now, asked)
                 if found is None:
-                    if leases or not self._keep_up(now, GLANCE_SECONDS, idle=True):
+                    if leases or not self._keep_up_idle(now):
                         break
                     continue
                 if session is None or now >= session.deadline:
@@ -63,16 +63,17 @@ class Claimer:
     def _glance(self, now: float) -> None:
         self._last_glance = now
         self._paused = self._steering.is_paused()
-        self._keep_up(now, UPKEEP_SECONDS, idle=False)
+        if now - self._last_upkeep >= UPKEEP_SECONDS:
+            self._last_upkeep = now
+            self._discovery.outdated |= self._upkeep.run(idle=False)
 
-    def _keep_up(self, now: float, every: float, *, idle: bool) -> bool:
-        """True when upkeep ran and something may have become ready."""
-        if now - self._last_upkeep < every:
+    def _keep_up_idle(self, now: float) -> bool:
+        """Nothing is ready: True when upkeep ran and something may be now."""
+        if now - self._last_idle < GLANCE_SECONDS:
             return False
-        self._last_upkeep = now
-        changed = self._upkeep.run(idle=idle)
-        if changed:
-            self._discovery.outdated = True
+        self._last_idle = self._last_upkeep = now
+        changed = self._upkeep.run(idle=True)
+        self._discovery.outdated |= changed
         return changed
 
     def _claim(self, found: Ready, session: Session) -> Lease | None:
@@ -80,9 +81,18 @@ class Claimer:
         cell = claim(Cell(State.READY, int(epoch), int(attempts), int(deaths)), session.name)
         path = self._parts.layout.path(task_id, facet, cell)
         source = f"{self._discovery.folder}/{text}"
-        if self._holding.took(task_id, cell.epoch) or not self._parts.cells.move(source, path):
-            self._discovery.missed()
+        if self._holding.took(task_id, cell.epoch):
             return None
+        try:
+            if not self._parts.cells.move(source, path):
+                self._discovery.missed()
+                return None
+            return self._taken(task_id, facet, cell, path, session)
+        except (OSError, StorageError):
+            self._holding.stray(task_id, facet, cell)
+            raise
+
+    def _taken(self, task_id: str, facet: str, cell: Cell, path: str, session: Session) -> Lease | None:
         now = self._boottime()
         if now >= session.deadline:  # we slept: others may already take what hangs on this session
             self._parts.cells.swap(task_id, facet, cell, release(cell))
@@ -111,9 +121,6 @@ class Claimer:
             reason = f"its record is that of task {record['id']}"
         except FileNotFoundError:
             return None  # taken from us already
-        except PermissionError:
-            self._parts.cells.swap(task_id, facet, cell, release(cell))
-            raise
         except BadInput as error:
             reason = str(error)
         damage = f"damaged task file: {reason}; mend it and `dibs retry` it, or purge it"

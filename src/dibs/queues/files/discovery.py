@@ -37,8 +37,8 @@ class Discovery:
         self._misses = 0
         self._left_some = False
 
-    def next(self, wanted: Filter, now: float) -> Ready | None:
-        """A task that was ready in `folder` when it was listed, or None after a look at everything."""
+    def next(self, wanted: Filter, now: float, asked: float) -> Ready | None:
+        """A task that was ready in `folder` when it was listed, or None after a look at everything since `asked`."""
         if wanted is not self._wanted and wanted != self._wanted:
             self.outdated = True
             self._wanted = wanted
@@ -51,7 +51,7 @@ class Discovery:
                 self._read(self._shards.pop(), wanted)
             elif self._levels:
                 self._enter(self._levels.pop())
-            elif self._left_some:
+            elif self._left_some or self._since < asked:
                 self._restart(wanted, now)
             else:
                 self._since = float("-inf")

@@ -37,7 +37,9 @@ class Fs(Protocol):
 
     def rmdir(self, path: str, /) -> None: ...
 
-    def exists(self, path: str, /) -> bool: ...
+    def exists(self, path: str, /) -> bool:
+        """Raises when it cannot be known."""
+        ...
 
     def times(self, path: str, /) -> tuple[float, float]:
         """(mtime, ctime): last written, last renamed; by the file server's clock."""
@@ -114,7 +116,11 @@ class LocalFs:
         os.makedirs(path, exist_ok=True)
 
     def exists(self, path: str) -> bool:
-        return os.access(path, os.F_OK)
+        try:
+            os.stat(path)
+            return True
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def times(self, path: str) -> tuple[float, float]:
         found = os.stat(path)

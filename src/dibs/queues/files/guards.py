@@ -1,7 +1,6 @@
 """Guarding: beating sessions for other processes, and ending them once their holders are dead."""
 
 from dataclasses import replace
-from os import getpid
 
 from dibs.liveness import Holder
 from dibs.queues.files.parts import Parts
@@ -21,7 +20,7 @@ class Guards:
             record = read_record(self._parts.fs, self._parts.layout, handle)
             if record is None or record.ended or record.boot != self._parts.host.boot:
                 return None
-            pid = getpid()
+            pid = self._parts.process()
             record = replace(record, guard=pid, guard_start=self._parts.host.started(pid))
             session = Session(self._parts.fs, self._parts.layout, self._parts.clock, record)
             self._sessions[handle] = session

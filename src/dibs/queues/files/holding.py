@@ -6,7 +6,6 @@ lease alive. A guarded session is beaten by a guard process alone, and everythin
 """
 
 import threading
-from os import getpid
 
 from dibs import states
 from dibs.errors import LeaseLost
@@ -21,22 +20,25 @@ class Holding:
     def __init__(self, parts: Parts, pid: int | str | None) -> None:
         self._parts = parts
         self._pid = pid
-        self._process = getpid()
+        self._process = parts.process()
         self._sessions: dict[tuple[float, bool], Session] = {}
         self._held: dict[str, Lease] = {}
+        self._strays: list[tuple[str, str, Cell]] = []
         self.lock = threading.RLock()
 
     # Which session a new lease hangs on
 
     def session(self, ttl: float, guarded: bool, now: float) -> Session:
         """A session with most of its TTL ahead: a new one when the last is over, or this is a forked child."""
-        if self._process != getpid():
-            self._process = getpid()
+        process = self._parts.process()
+        if self._process != process:
+            self._process = process
             self._sessions, self._held = {}, {}
         session = self._sessions.get((ttl, guarded))
         if session is not None:
-            if now < session.fresh_until:
+            if now < session.fresh_until and not self._strays:
                 return session
+            self._return_strays()
             if not guarded:
                 self._let_lapse(session, now)
             if session.ready(now):
@@ -49,7 +51,7 @@ class Holding:
 
     def _start(self, ttl: float, *, guarded: bool = False, pid: int | str | None = "default") -> Session:
         if pid == "default":
-            pid = getpid() if self._pid == "self" else self._pid
+            pid = self._parts.process() if self._pid == "self" else self._pid
         session = Session(
             self._parts.fs, self._parts.layout, self._parts.clock, self._holder(pid, ttl), guarded=guarded
         )
@@ -87,6 +89,17 @@ class Holding:
     def remove(self, lease: Lease) -> None:
         self._held.pop(lease.id, None)
 
+    def stray(self, task_id: str, facet: str, cell: Cell) -> None:
+        """The disk failed in the middle of a step: the task may hang on a session of ours with nobody holding it.
+        It is given back before that session is used, or beaten, again."""
+        self._strays.append((task_id, facet, cell))
+
+    def _return_strays(self) -> None:
+        while self._strays:
+            task_id, facet, cell = self._strays[-1]
+            self._parts.cells.swap(task_id, facet, cell, states.release(cell))
+            self._strays.pop()
+
     def is_guarded(self, lease: Lease) -> bool:
         session = self._session_of(lease)
         return session is not None and session.guarded
@@ -104,6 +117,7 @@ class Holding:
             if now >= lease.deadline or overrun(lease, now):
                 self._lapse(lease)
                 return False
+            self._return_strays()
             self._let_lapse(session, now)
             if not session.beat():
                 self._lapse_all(session)
@@ -122,10 +136,13 @@ class Holding:
             return session.name
 
     def kept_until(self, lease: Lease) -> float:
+        session = self._session_of(lease)
+        if session is not None and not session.guarded:
+            return lease.deadline
         record = read_record(self._parts.fs, self._parts.layout, lease.worker)
         if record is None or record.ended or record.boot != self._parts.host.boot:
             return lease.deadline
-        return max(lease.deadline, record.beat + record.ttl)
+        return max(lease.deadline, record.sure)
 
     def close(self) -> None:
         """Remove the records of sessions that hold nothing; what still holds is left to expire."""
@@ -167,7 +184,6 @@ class Holding:
         """Its time is over though we live: give it back, as a failed attempt if it ran too long, else as a death."""
         facet, cell, _ = lease.token
         task = lease.task
-        self.remove(lease)
         lease.state = "lost"
         if overrun(lease, self._parts.clock.boottime()):
             what, error = "timed out", f"held longer than its max_runtime of {task.max_runtime:g} s"
@@ -178,6 +194,7 @@ class Holding:
         note = self._parts.notes.say_lost(lease.id, cell, what, error)
         if not self._parts.cells.swap(lease.id, facet, cell, after):
             self._parts.notes.take_back(note)
+        self.remove(lease)
 
     def lost(self, task_id: str, epoch: int, lease: Lease | None = None) -> LeaseLost:
         """The error that says who has the task now."""

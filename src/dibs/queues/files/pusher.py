@@ -6,7 +6,7 @@ What a task leans on (key cell, facet, pointers of its dependencies) is on disk 
 
 from dataclasses import replace
 
-from dibs.errors import BadInput
+from dibs.errors import BadInput, StorageError
 from dibs.facets import facet_of
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.waits import Waits
@@ -14,6 +14,7 @@ from dibs.states import LIVE, Cell, State, cancel
 from dibs.task import Task, encode, new_id
 
 FEW = 4
+SCRATCH_SECONDS = 3600.0
 
 
 class Pusher:
@@ -45,6 +46,7 @@ class Pusher:
         touched = self._register_facets(tasks)
         for task in tasks:
             touched |= set(self._waits.write_pointers(task))
+        written = self._parts.clock.boottime()
         scraps = {task.id: self._layout.scratch(f"{task.id}.task") for task in tasks}
         try:
             for task in tasks:
@@ -59,7 +61,7 @@ class Pusher:
         for task in tasks:
             cell = first_cell(task, now)
             target = self._layout.path(task.id, facet_of(task).code, cell)
-            self._rename_in(task, scraps[task.id], target, data[task.id])
+            self._rename_in(task, scraps[task.id], target, written)
             folders.add(target.rpartition("/")[0])
             placed[task.id] = task.standing(cell)
         if sync:
@@ -70,11 +72,15 @@ class Pusher:
                 placed[task.id] = self.push([replace(task, id=new_id(self._parts.clock))], now)[0]
         return placed
 
-    def _rename_in(self, task: Task, scratch: str, target: str, data: bytes) -> None:
-        while not self._cells.move(scratch, target):
-            if self._finder.locate(task.id) is not None:
-                return  # the answer was lost, and it has even moved on since
-            self._fs.write(scratch, data, sync=self._cells.sync)  # tidied away under a very slow pusher
+    def _rename_in(self, task: Task, scratch: str, target: str, written: float) -> None:
+        if self._cells.move(scratch, target):
+            return
+        # The file is gone from where we put it. Within the hour nobody but this rename can have moved it: its
+        # answer was lost, and the task has even moved on since. Writing it again would make two of it.
+        if self._parts.clock.boottime() - written > SCRATCH_SECONDS and self._finder.locate(task.id) is None:
+            raise StorageError(
+                f"cannot tell whether task {task.id} was pushed: it took too long; look for it and push again"
+            )
 
     def _existing(self, task_id: str, asked: Task) -> Task:
         try:
@@ -109,7 +115,10 @@ class Pusher:
     def _sync(self, folders: set[str], *, few: bool) -> None:
         if few:
             for folder in sorted(folders):
-                self._fs.sync_folder(folder)
+                try:
+                    self._fs.sync_folder(folder)
+                except FileNotFoundError:
+                    continue  # its tasks have moved on already, and it was tidied away
                 if folder not in self._rooted:  # who made it may not have synced it into its parents yet
                     self._cells.sync_above(folder)
                     self._rooted.add(folder)

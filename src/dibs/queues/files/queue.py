@@ -127,7 +127,7 @@ class FilesQueue(Queue):
         record = read_record(self._parts.fs, self._parts.layout, name.extra)
         now = self.clock.boottime()
         ttl = record.ttl if record else 60.0
-        deadline = record.beat + ttl if record and record.boot == self.host.boot else now
+        deadline = record.sure if record and record.boot == self.host.boot else now
         return Lease(
             self, self._read(found), epoch=epoch, worker=name.extra, ttl=ttl, deadline=deadline, since=now,
             token=(name.facet, found.cell, found.path),
@@ -210,6 +210,7 @@ class FilesQueue(Queue):
 
     # Look
 
+    @told("ask the time of")
     def store_time(self) -> float:
         return self._parts.store_time()
 
@@ -225,7 +226,10 @@ class FilesQueue(Queue):
         labels: Iterable[str] = (),
         limit: int | None = None,
     ) -> Iterator[Task]:
-        return looks.tasks(self._parts.finder, state, make_filter(project, labels), limit)
+        try:
+            yield from looks.tasks(self._parts.finder, state, make_filter(project, labels), limit)
+        except OSError as error:
+            raise storage_error(error, f"cannot list {self.root}") from error
 
     @told("look into")
     def claimed(self) -> list[Claim]:

@@ -4,7 +4,8 @@
 rename. One process writes a session's beats at any time: its owner, or the guard it was given to.
 
 A beat counts only if it was on disk before the previous one ran out. So a session that somebody
-saw stale can never come back, and taking its leases is safe however late it happens.
+saw stale can never come back, and taking its leases is safe however late it happens. Whether the latest
+beat was in time only its writer knows; others rely on `sure`, the deadline that was certain before it.
 """
 
 from dataclasses import replace
@@ -34,7 +35,8 @@ class Session:
         self.fresh_until = holder.beat + 0.1 * holder.ttl  # until then a claim needs no beat, nor a look
 
     def start(self) -> None:
-        """Write the first beat; the session holds nothing before this."""
+        """Write the first beat; the session holds nothing before this, so nothing can make it late."""
+        self.holder = replace(self.holder, sure=self.deadline)
         write_record(self._fs, self._layout, self.holder)
 
     def beat(self) -> bool:
@@ -42,7 +44,7 @@ class Session:
         before = self._clock.boottime()
         if before >= self.deadline:
             return False
-        self.holder = replace(self.holder, beat=before)
+        self.holder = replace(self.holder, beat=before, sure=self.deadline)
         write_record(self._fs, self._layout, self.holder)
         if self._clock.boottime() >= self.deadline:
             return False
@@ -59,14 +61,14 @@ class Session:
         """Learn from the record how long the guard has kept it."""
         record = read_record(self._fs, self._layout, self.name)
         if record is not None and not record.ended:
-            self.deadline = max(self.deadline, record.beat + record.ttl)
+            self.deadline = max(self.deadline, record.sure)
 
     def ready(self, now: float) -> bool:
         """True when a lease claimed now has enough of its TTL ahead; beats, or looks what the guard did."""
         if not self.guarded:
             return self.beat()
         self.follow()
-        self.fresh_until = min(now + 0.1 * self.ttl, self.deadline - 0.2 * self.ttl)
+        self.fresh_until = min(now + 0.1 * self.ttl, self.deadline - 0.1 * self.ttl)
         return now < self.fresh_until
 
     def close(self) -> None:

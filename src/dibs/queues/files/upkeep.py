@@ -56,9 +56,10 @@ class Upkeep:
 
     def recover(self, *, orphans: bool = False) -> bool:
         """Give back what workers held that are gone."""
+        asked = self._clock.boottime()
         holders = self.holders()
         boots = {(holder.machine, holder.boot) for holder in holders.values()}
-        verdicts = {name: self._watch.judge(holder, boots) for name, holder in holders.items()}
+        verdicts = {name: self._watch.judge(holder, asked, boots) for name, holder in holders.items()}
         stale = {name for name, verdict in verdicts.items() if verdict is not Verdict.ALIVE}
         if not stale and not orphans:
             return False
@@ -69,12 +70,19 @@ class Upkeep:
                 for found in held:
                     changed |= self.expire(found, holders[session], verdicts[session])
             elif session not in holders:
-                for found in held:
-                    if self._watch.watched_for(found.path, found.name.epoch) > ORPHAN_SECONDS:
-                        changed |= self.expire(found, None, Verdict.SILENT)
+                changed |= self._take_orphans(session, held, asked)
         for session in stale:
             if session not in leases:
                 self._forget(holders[session], verdicts[session])
+        return changed
+
+    def _take_orphans(self, session: str, held: list[Found], asked: float) -> bool:
+        """Leases whose session has no record, which only happens by hand, are taken after a while."""
+        changed = False
+        for found in held:
+            watched = self._watch.watched_for(found.path, found.name.epoch, asked)
+            if watched > ORPHAN_SECONDS and read_record(self._fs, self._layout, session) is None:
+                changed |= self.expire(found, None, Verdict.SILENT)
         return changed
 
     def recover_session(self, holder: Holder) -> None:

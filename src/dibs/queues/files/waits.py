@@ -50,11 +50,18 @@ class Waits:
             dependency = ref if is_id(ref) else self._resolve(ref)
             if dependency is not None:
                 folder = self._layout.waits(dependency)
-                self._fs.mkdir(folder)
-                self._fs.write(f"{folder}/{task.id}", b"")
+                self._write(folder, task.id)
                 folders.append(folder)
                 self._in_use = True
         return folders
+
+    def _write(self, folder: str, task_id: str) -> None:
+        while True:
+            self._fs.mkdir(folder)
+            try:
+                return self._fs.write(f"{folder}/{task_id}", b"")
+            except FileNotFoundError:
+                continue  # a completer just removed the empty folder
 
     def standing(self, after: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Each reference with its state, or "unknown"."""

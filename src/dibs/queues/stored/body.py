@@ -1,18 +1,16 @@
 """What a task's cell carries besides state and lease: the task itself, and how its leases ended."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dibs.errors import BadInput
 from dibs.facets import facet_of
 from dibs.lease import Record, Seen
+from dibs.queues.history import event_of, event_record, lengthened
 from dibs.queues.stored.layout import marker_key
 from dibs.queues.views import Event
 from dibs.states import Cell
 from dibs.task import Task, task_from_record
-
-HISTORY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Body:
             del task["payload"]
         data: dict[str, Any] = {"task": task, "move": self.move}
         if self.history:
-            data["history"] = [_event_record(event) for event in self.history]
+            data["history"] = [event_record(event) for event in self.history]
         data.update({name: True for name in ("apart", "purged") if getattr(self, name)})
         if self.ended:
             data["ended"] = self.ended
@@ -38,8 +36,7 @@ class Body:
 
     def moved(self, event: Event | None = None, ended: float = 0.0) -> "Body":
         """One change of state further; of a long history the newest part is kept."""
-        history = (*self.history, event)[-HISTORY:] if event else self.history
-        return replace(self, move=self.move + 1, history=history, ended=ended)
+        return replace(self, move=self.move + 1, history=lengthened(self.history, event), ended=ended)
 
     def marker(self, cell: Cell) -> str:
         facet = facet_of(self.task)
@@ -71,28 +68,8 @@ def body_of(record: Record) -> Body:
     try:
         apart = bool(data.get("apart"))
         task = task_from_record({"payload": None, **data["task"]} if apart else data["task"], record.cell)
-        history = tuple(_event(event) for event in data.get("history", ()))
+        history = tuple(event_of(event) for event in data.get("history", ()))
         ended = float(data.get("ended", 0.0))
         return Body(task, int(data["move"]), history, ended, apart, bool(data.get("purged")))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"not a task's cell: {error!r}") from None
-
-
-def _event_record(event: Event) -> dict[str, Any]:
-    record: dict[str, Any] = {"epoch": event.epoch, "what": event.what, "worker": event.worker, "at": event.at}
-    if event.error:
-        record["error"] = event.error
-    if event.result is not None:
-        record["result"] = event.result
-    return record
-
-
-def _event(record: Mapping[str, Any]) -> Event:
-    return Event(
-        epoch=int(record["epoch"]),
-        what=str(record["what"]),
-        worker=str(record["worker"]),
-        at=float(record["at"]),
-        error=str(record.get("error", "")),
-        result=record.get("result"),
-    )

@@ -101,7 +101,7 @@ class Limits(Contract):
 
     @needs("push")
     def test_many_tasks_in_one_push(self, queue: Queue) -> None:
-        ids = {task.id for task in queue.push_many(({"n": n} for n in range(4500)))}
+        ids = {task.id for task in queue.push_many({"n": n} for n in range(4500))}
         assert len(ids) == 4500
         taken = {lease.id for _ in range(9) for lease in queue.claim_many(500, ttl=self.units(600))}
         assert taken == ids

@@ -10,7 +10,7 @@ from dibs.testing.harness import Contract, needs
 class Order(Contract):
     @needs("order", "facets", "push")
     def test_higher_priority_comes_first(self, queue: Queue) -> None:
-        asked = ["low", 7, "critical", "normal", 150, "high", 0, 9999, "50"]
+        asked: list[int | str] = ["low", 7, "critical", "normal", 150, "high", 0, 9999, "50"]
         for priority in asked:
             queue.push(priority, priority=priority)
         served = [self.take(queue).task.priority for _ in asked]

@@ -65,7 +65,7 @@ class Waiting(Contract):
     def test_claims_go_on_until_the_queue_stays_empty(self, queue: Queue) -> None:
         for n in range(5):
             self.add(queue, {"n": n})
-        seen = []
+        seen: list[str] = []
         options: dict[str, Any] = {"ttl": self.units(60), "wait": self.units(2)}
         for lease in queue.claims(**options):
             if len(seen) == 2:

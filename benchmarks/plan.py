@@ -1,5 +1,9 @@
-"""How much each benchmark runs. `tiny` only shows that everything works; `full` is what the goals are judged on."""
+"""What a run does: how much of each benchmark, where, and with which contenders.
 
+`tiny` only shows that everything works; `full` is what the goals are judged on.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -27,3 +31,15 @@ SIZES = {
         Size("full", 5, 20_000, 1_000, 5_000, 1_000, 1_000_000, 5_000, 20_000, 1_000, 3, 40),
     )
 }
+
+
+@dataclass(frozen=True)
+class Plan:
+    size: Size
+    folder: str  # on the disk under test
+    rounds: int
+    say: Callable[[str], None]
+    contenders: tuple[str, ...] = ()  # parts of names; empty: all
+
+    def wants(self, name: str) -> bool:
+        return not self.contenders or any(part in name for part in self.contenders)

@@ -1,0 +1,73 @@
+# Everything a developer does is one command here. Needs Python 3.11 or newer, and make; PYTHON=python3.12 picks another.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-header --no-annotate --no-emit-index-url
+CODE := src tests benchmarks examples
+SCHEDULES ?= 200000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format simulate bench bench-small docs docs-check lock clean
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do \
+	    printf '%-20s %s\n' "$$name" "$$what"; done
+
+demo: $(VENV)/dev ## set up, then watch 300 tasks survive a kill and a stop
+	$(BIN)/dibs demo
+
+test: $(VENV)/dev ## set up, then run all tests, the simulation too
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/dev ## style, types, and which way imports point
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+	@if command -v shellcheck >/dev/null; then shellcheck examples/worker.sh .ci/run; \
+	    else echo "shellcheck is not installed: the shell scripts are not checked"; fi
+
+format: $(VENV)/dev ## put the code into its format
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+simulate: $(VENV)/dev ## run many more schedules of the simulation (SCHEDULES=200000)
+	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES)
+
+bench: $(VENV)/bench ## all benchmarks at full size, into docs/benchmarks.md (long)
+	$(BIN)/python -m benchmarks --size full --doc docs/benchmarks.md
+
+bench-small: $(VENV)/bench ## every benchmark once, small: shows that they run
+	$(BIN)/python -m benchmarks --size small
+
+docs: $(VENV)/dev ## make the generated pages again, then check all pages
+	$(BIN)/python -m dibs.cli.reference > docs/cli.md
+	$(BIN)/python -m pytest tests/docs
+
+docs-check: $(VENV)/dev ## check that the pages are up to date and that what they show works
+	$(BIN)/python -m dibs.cli.reference | diff -u docs/cli.md -
+	$(BIN)/python -m pytest tests/docs
+
+lock: $(VENV)/dev ## choose the newest versions of what development needs, into requirements/
+	$(PIP) uv
+	$(LOCK) --upgrade --group dev --output-file requirements/dev.txt pyproject.toml
+	$(LOCK) --upgrade --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt pyproject.toml
+
+clean: ## remove what was made here
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/dev: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "dibs needs Python 3.11 or newer, $(PYTHON) is older or missing; try make PYTHON=python3.12 …" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes -r requirements/dev.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/bench: requirements/bench.txt $(VENV)/dev
+	$(PIP) --require-hashes -r requirements/bench.txt
+	@touch $@

@@ -1,0 +1,32 @@
+"""What a file system refuses, as one line that says what to do."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dibs.errors import StorageError
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some of your quota",
+    errno.EROFS: "mount it writable, or use another folder",
+    errno.EACCES: "check the owner and mode of the folder",
+    errno.EPERM: "check the owner and mode of the folder",
+    errno.ENOENT: "the folder was deleted or moved; restore it, or open the queue anew",
+}
+
+
+def storage_error(error: OSError, path: str) -> StorageError:
+    """What the file system said, as one line with a remedy."""
+    remedy = _REMEDIES.get(error.errno or 0, "see the system's log")
+    return StorageError(f"storage refused {path}: {error.strerror or error}; {remedy}")
+
+
+@contextmanager
+def refusals(path: str) -> Iterator[None]:
+    """An OSError inside becomes a StorageError about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, os.fspath(error.filename or path)) from error
