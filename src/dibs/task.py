@@ -7,7 +7,7 @@ same thing in a queue, with where it stands now. Both are plain values; the reco
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -108,10 +108,11 @@ _TYPES: dict[str, Any] = {
 _STORED = {field.name: field.default for field in fields(Task) if field.name not in _STANDING}
 
 
-def checked_record(record: Any) -> dict[str, Any]:
+def checked_record(value: Any) -> dict[str, Any]:
     """The record of a task as it was read: BadInput when it is none. Fields of a later version are dropped."""
-    if not isinstance(record, dict) or not isinstance(record.get("id"), str) or "payload" not in record:
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str) or "payload" not in value:
         raise BadInput("not a task record: it needs an id and a payload")
+    record: dict[str, Any] = value
     if not record.keys() <= _PLAIN_RECORD:  # most tasks have nothing more
         record = {name: value for name, value in record.items() if name in _RECORD}
         for name, value in record.items():
@@ -146,7 +147,9 @@ def encode(value: Any) -> bytes:
 
 
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_scan = json.JSONDecoder().scan_once  # what json.loads does, without its guesses about encoding
+# What json.loads does, without its guesses about encoding.
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+)  # what json.loads does, without its guesses about encoding
 
 
 def decode(data: bytes) -> Any:

@@ -13,6 +13,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 EPOCH = 1_700_000_000.0  # true time begins here
 LATENCY = 0.002
+PATIENCE = 5000  # events
 
 LOST = "lost"  # the call takes effect, and then fails
 REFUSED = "refused"  # the call fails, without effect
@@ -147,6 +148,8 @@ class World:
         self.events += 1
         weather, process = self.weather, self.current
         assert process is not None
+        if self.events > PATIENCE:
+            raise Violation("endless", f"{process} is still busy after {self.events} events")
         dice = self.random()
         spoiled: str | None = None
         if dice < weather.crash:

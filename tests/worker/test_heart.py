@@ -66,7 +66,7 @@ def test_a_stopped_worker_loses_its_lease_and_is_refused(worker: Any, queue: Que
     queue.push("x")
     process = worker("""
 try:
-    with queue.claim(ttl=0.5) as lease:
+    with queue.claim(ttl=0.8) as lease:
         note("in")
         while lease.held: time.sleep(0.01)
         note("not held")

@@ -47,6 +47,8 @@ class Heart:
             with self._lock:
                 if self._pid != os.getpid():
                     self._start()
+        while not self._ready.wait(lease.ttl / 4):
+            lease.renew()  # it is still ours to renew, until the heart has it
         if not self._keeping.hold(lease):
             self._keeping.drop(lease)
             raise LeaseLost(f"lease lost: task {lease.id} (epoch {lease.epoch}) cannot be kept; claim again")
@@ -93,19 +95,23 @@ class Heart:
                 start_new_session=True,
             )
         self._channel = Channel(ours)
+        self._ready = threading.Event()
         self._born = self._queue.clock.boottime()
-        self._reader = threading.Thread(target=self._listen, args=(self._channel,), name="dibs-heart", daemon=True)
+        self._reader = threading.Thread(target=self._listen, args=(self._channel, self._ready), name="dibs-heart", daemon=True)
         self._reader.start()
 
     def _send(self, message: dict[str, Any]) -> bool:
         return self._channel.send(message)
 
-    def _listen(self, channel: Channel) -> None:
+    def _listen(self, channel: Channel, ready: threading.Event) -> None:
         while (messages := channel.receive()) is not None:
             for message in messages:
                 self._keeping.hear(message)
                 if "over" in message:
                     self._end(*message["over"])
+                elif "ready" in message:
+                    ready.set()
+        ready.set()
         if self._stopping or self._pid != os.getpid():
             return
         self._process.wait()

@@ -20,7 +20,8 @@ class Lease:
     """
 
     __slots__ = (
-        "_task", "deadline", "epoch", "id", "key", "payload", "queue", "result", "since", "state", "token", "ttl", "worker",
+        "_task", "deadline", "epoch", "id", "key", "payload", "queue",
+        "result", "since", "state", "token", "ttl", "worker",
     )  # fmt: skip
 
     def __init__(

@@ -114,7 +114,9 @@ def main(argv: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # meant for the worker; the heart leaves with it
     channel = Channel(socket.socket(fileno=0))
-    Heart(open_queue(url), channel, Ward(int(pid), mark)).run()
+    heart = Heart(open_queue(url), channel, Ward(int(pid), mark))
+    channel.send({"ready": os.getpid()})
+    heart.run()
     return 0
 
 

@@ -17,6 +17,7 @@ from dibs.queues.files.finder import Found
 from dibs.queues.files.fs import Fs, LocalFs, storage_error, told
 from dibs.queues.files.guards import Guards
 from dibs.queues.files.holding import Holding
+from dibs.queues.files.memory import Memory
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.pusher import Pusher
 from dibs.queues.files.root import open_root
@@ -87,6 +88,9 @@ class FilesQueue(Queue):
         self._claimer = Claimer(self, parts, self._holding, self._steering, self._upkeep)
         self._pusher = Pusher(parts, self._waits)
         self._bell_heard: float | None = None
+        self._memory = Memory(parts) if pid is None else None
+        if self._memory is not None:
+            self._memory.recall()
 
     # Push
 
@@ -298,3 +302,5 @@ class FilesQueue(Queue):
     def close(self) -> None:
         super().close()
         self._holding.close()
+        if self._memory is not None:
+            self._memory.keep()
