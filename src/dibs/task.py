@@ -149,7 +149,6 @@ def encode(value: Any) -> bytes:
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 # What json.loads does, without its guesses about encoding.
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-)  # what json.loads does, without its guesses about encoding
 
 
 def decode(data: bytes) -> Any:
