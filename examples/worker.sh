@@ -45,10 +45,11 @@ ttl_cs=$((ttl * 100)) # times are hundredths of a second on the boottime clock, 
 boot=$(cat /proc/sys/kernel/random/boot_id)
 if clock_space=$(readlink /proc/self/ns/time); then boot=$boot/$clock_space; fi
 space=$(readlink /proc/self/ns/pid)
-host=$(tr '[:upper:]' '[:lower:]' </proc/sys/kernel/hostname | sed 's/[^a-z0-9]\{1,\}/-/g; s/^-//' | cut -c1-24)
+host=$(tr '[:upper:]' '[:lower:]' </proc/sys/kernel/hostname | sed -E 's/[^a-z0-9]+/-/g; s/^-//' | cut -c1-24)
 host=${host%-}
 machine=$(cat /etc/machine-id 2>/dev/null)
-task='[0-9a-f]\{32\}\(\.[0-9]\{1,\}\)\{4\}\(-[0-9a-f]\{1,\}\)\{0,1\}'
+number='(0|[1-9][0-9]{0,8})'
+task="[0-9a-f]{32}\\.$number\\.$number\\.$number\\.(0|[1-9][0-9]{0,3})(-[0-9a-f]{12})?"
 private=$(mktemp -d) || exit 1
 
 say() { echo "worker.sh: $*" >&2; }
@@ -80,18 +81,20 @@ gone() { # PID START: that process is certainly no more
 start_session() {
     session=${host:-host}-$$-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
     now
-    beat=$now
+    beat=$now sure=$((now + ttl_cs))
     write_session && set_deadline
 }
 
 write_session() {
     printf '{"session":"%s","worker":"%s","host":"%s","machine":"%s","boot":"%s","space":"%s",' \
         "$session" "$session" "${host:-host}" "${machine:-$host}" "$boot" "$space" >"$queue/tmp/$session.beat" &&
-        printf '"pid":%d,"start":"%s","guard":%d,"guard_start":"%s","ttl":%d,"beat":%s.%s,"since":%d,"ended":false}\n' \
-            $$ "$my_start" "$guard" "$guard_start" "$ttl" "${beat%??}" "${beat#"${beat%??}"}" "$(date +%s)" \
+        printf '"pid":%d,"start":"%s","guard":%d,"guard_start":"%s","ttl":%d,"beat":%s,"since":%d,"sure":%s,"ended":false}\n' \
+            $$ "$my_start" "$guard" "$guard_start" "$ttl" "$(seconds "$beat")" "$(date +%s)" "$(seconds "$sure")" \
             >>"$queue/tmp/$session.beat" &&
         mv "$queue/tmp/$session.beat" "$queue/workers/$session.json"
 }
+
+seconds() { echo "${1%??}.${1#"${1%??}"}"; } # HUNDREDTHS
 
 set_deadline() {
     deadline=$((beat + ttl_cs))
@@ -102,7 +105,7 @@ keep_session() { # beat when it is time to; false when that came too late: every
     now
     [ "$now" -lt "$deadline" ] || return 1
     [ "$now" -ge $((beat + ttl_cs / 3)) ] || return 0
-    beat=$now
+    beat=$now sure=$deadline
     write_session || return 1
     now
     [ "$now" -lt "$deadline" ] || return 1 # a beat counts only if it was there before the last one ran out
@@ -167,7 +170,7 @@ release() { step "$lease" "$pending/$id.$epoch.$attempts.$deaths.$facet"; }
 fail() { # ERROR
     attempts=$((attempts + 1))
     note "$session" failed "$1"
-    if [ "$attempts" -ge "$(number max_attempts 3)" ]; then
+    if [ "$attempts" -ge "$(limit_of max_attempts 3)" ]; then
         step "$lease" "$queue/failed/$shard/$id.$epoch.$attempts.$deaths.$facet"
     else
         due=$(($(store_seconds) + (1 << (attempts < 10 ? attempts - 1 : 10)))) # 1 s, 2 s, 4 s, …
@@ -180,10 +183,11 @@ expire() { # PATH in leased, HOW its holder went
     parse "$1"
     record=$(cat "$1" 2>/dev/null) || return 1
     deaths=$((deaths + 1))
-    note lost "$2" "worker $holder $2 while holding it"
-    if [ "$deaths" -ge "$(number max_deaths 5)" ]; then pending=$queue/failed/$shard; fi
+    by=lost.$(od -An -N4 -tx4 /dev/urandom | tr -d ' ') # a name of our own: others may say the same
+    note "$by" "$2" "worker $holder $2 while holding it"
+    if [ "$deaths" -ge "$(limit_of max_deaths 5)" ]; then pending=$queue/failed/$shard; fi
     step "$1" "$pending/$id.$epoch.$attempts.$deaths.$facet" && say "took $id from $holder, which $2" && return
-    rm -f "$queue/notes/$shard/$id.$epoch.lost"
+    rm -f "$queue/notes/$shard/$id.$epoch.$by" # somebody was quicker
 }
 
 note() { # BY WHAT ERROR: how a lease ended, written before the rename it belongs to
@@ -192,13 +196,13 @@ note() { # BY WHAT ERROR: how a lease ended, written before the rename it belong
         >"$queue/notes/$shard/$id.$epoch.$1"
 }
 
-number() { # NAME DEFAULT: a number from the task's $record, whose own fields stand after the payload
-    found=$(printf '%s\n' "$record" | sed -n 's/.*"'"$1"'":\([0-9.]\{1,\}\).*/\1/p')
-    echo "${found:-$2}"
+limit_of() { # NAME DEFAULT: a number from the task's $record, whose own fields stand after the payload
+    limit=$(printf '%s\n' "$record" | sed -nE 's/.*"'"$1"'":([0-9.]+).*/\1/p')
+    echo "${limit:-$2}"
 }
 
 store_seconds() { # the file server's time
-    : >"$queue/tmp/${host:-host}.clock"
+    touch "$queue/tmp/${host:-host}.clock"
     date -r "$queue/tmp/${host:-host}.clock" +%s
 }
 
@@ -206,13 +210,13 @@ store_seconds() { # the file server's time
 
 promote_due() {
     [ -n "$(ls "$queue/scheduled")" ] || return 0
-    seconds=$(store_seconds)
-    this_minute=$queue/scheduled/$(date -u -d "@$seconds" +%Y-%m-%dT%H/%M)
+    time=$(store_seconds)
+    this_minute=$queue/scheduled/$(date -u -d "@$time" +%Y-%m-%dT%H/%M)
     { ls -d "$queue"/scheduled/*/* && echo "$this_minute~"; } 2>/dev/null | sort | sed '/~$/,$d' >"$private/slots"
     while read -r slot; do
         # shellcheck disable=SC2012 # names that are not a task's do not get past sed
-        for name in $(ls "$slot" 2>/dev/null | sed -n "/^$task\\.[0-9]\\{1,\\}\$/p"); do
-            [ "${name##*.}" -le "${seconds}000" ] || continue
+        for name in $(ls "$slot" 2>/dev/null | sed -nE "/^$task\\.[0-9]{1,15}\$/p"); do
+            [ "${name##*.}" -le "${time}000" ] || continue
             parse "$name"
             step "$slot/$name" "$pending/${name%.*}"
         done
@@ -222,10 +226,10 @@ promote_due() {
 recover() { # what workers of this boot held that are dead, or whose beat is older than their TTL
     [ -e /proc/1/stat ] || return 0 # processes are hidden from us, so nobody can be seen to be dead
     for file in "$queue"/workers/*.json; do
+        now # before reading: an old record says nothing about later
         other=$(cat "$file" 2>/dev/null) || continue
         [ "$(field boot)" = "$boot" ] || continue
         how=
-        now
         if [ "$now" -gt $(($(cs "$(field beat)") + $(cs "$(field ttl)"))) ]; then how='fell silent'; fi
         if [ "$(field space)" = "$space" ] && was_process pid start && { [ "$(field guard)" = null ] || was_process guard guard_start; }; then
             how=died
@@ -260,7 +264,7 @@ work() { # COMMAND…, on the task in hand
     record=$(cat "$lease") || return 0
     # `timeout` makes a process group of its own, by which the command is killed whole
     DIBS_ID=$id DIBS_EPOCH=$epoch sh -c 'echo $$ >"$0/command" && exec timeout -s KILL "$@"' \
-        "$private" "$(number max_runtime 0)" "$@" <"$lease" &
+        "$private" "$(limit_of max_runtime 0)" "$@" <"$lease" &
     command=$! status=0 outcome=
     while kill -0 "$command" 2>/dev/null; do
         wait "$command"
@@ -290,9 +294,9 @@ finish() {
 look_for_work() { # COMMAND…: up to 8 tasks of one shard, highest priority first; sets $found when there was one
     found=
     # shellcheck disable=SC2012 # names that are not ours do not get past sed
-    for level in $(ls -r "$queue/pending" | sed -n '/^[0-9]\{4\}$/p'); do
+    for level in $(ls -r "$queue/pending" | sed -nE '/^[0-9]{4}$/p'); do
         for folder in $(ls "$queue/pending/$level" 2>/dev/null | sed -n '/^[0-9a-f][0-9a-f]$/p' | shuf); do
-            for name in $(ls "$queue/pending/$level/$folder" 2>/dev/null | sed -n "/^$task\$/p" | head -n 8); do
+            for name in $(ls "$queue/pending/$level/$folder" 2>/dev/null | sed -nE "/^$task\$/p" | head -n 8); do
                 if over || [ -e "$queue/paused" ]; then return; fi
                 keep_session || start_session || return
                 if claim "$queue/pending/$level/$folder/$name"; then

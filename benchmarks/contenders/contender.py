@@ -6,7 +6,7 @@ Payloads are handed over as bytes; a contender that stores bytes need not decode
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 
@@ -23,7 +23,11 @@ class Contender(ABC):
 
     def missing(self) -> str | None:
         """Why it cannot run here, or None."""
-        if self.module is not None and find_spec(self.module) is None:
+        if self.module is None:
+            return None
+        try:
+            import_module(self.module)  # here, so that the forked workers need not
+        except ImportError:
             return f"{self.module} is not installed; `make bench` installs the bench group"
         return None
 

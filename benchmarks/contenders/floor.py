@@ -28,15 +28,16 @@ class Floor(Contender):
         self.push_durability = "file and folder synced" if sync else "not synced"
 
     def fill(self, folder: str, payloads: list[bytes]) -> None:
-        make_folders(folder)
+        make_folders(folder, SHARDS[: len(payloads)])
         for number, data in enumerate(payloads):
             with open(f"{folder}/pending/{SHARDS[number % 256]}/{number:032x}.0", "wb") as file:
                 file.write(data)
 
     def open(self, folder: str, rank: int = 0, ranks: int = 1) -> tuple[str, list[str]]:
-        make_folders(folder)
-        first = rank * len(SHARDS) // ranks
-        return folder, SHARDS[first:] + SHARDS[:first]
+        make_folders(folder, SHARDS)
+        shards = sorted(os.listdir(f"{folder}/pending"))
+        first = rank * len(shards) // ranks
+        return folder, shards[first:] + shards[:first]
 
     def drain(self, handle: tuple[str, list[str]]) -> Iterator[bytes]:
         folder, shards = handle
@@ -56,7 +57,7 @@ class Floor(Contender):
         folder, _ = handle
         for number, data in enumerate(payloads):
             shard = SHARDS[number % 256]
-            written = f"{folder}/tmp/{shard}/{number:032x}"
+            written = f"{folder}/tmp/{number:032x}"
             descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             os.write(descriptor, data)
             if self.sync:
@@ -79,10 +80,13 @@ def read_by_open(path: str) -> bytes:
         return file.read()
 
 
-def make_folders(folder: str) -> None:
+def make_folders(folder: str, shards: list[str]) -> None:
+    """Unless they are there."""
+    if os.path.exists(f"{folder}/tmp"):
+        return
     for state in STATES:
-        for shard in SHARDS:
-            os.makedirs(f"{folder}/{state}/{shard}", exist_ok=True)
+        for shard in shards if state != "tmp" else ("",):
+            os.makedirs(f"{folder}/{state}/{shard}")
 
 
 def sync_folder(path: str) -> None:

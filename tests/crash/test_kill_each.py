@@ -14,8 +14,8 @@ LEAST_POINTS = {"create": 20, "push": 5, "push keyed": 10, "claim complete": 5, 
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_kill_at_every_system_call(scenario: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "crash.kill_each", str(tmp_path), scenario]
+def test_a_kill_at_every_system_call(scenario: str, quick_folder: Path) -> None:
+    command = [sys.executable, "-m", "crash.kill_each", str(quick_folder), scenario]
     run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": TESTS}, timeout=120)
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)

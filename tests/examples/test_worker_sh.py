@@ -15,7 +15,7 @@ import dibs
 
 COREUTILS = (
     "cat", "cut", "date", "head", "ls", "mkdir", "mktemp", "mv", "od", "printf", "readlink", "rm", "shuf", "sleep",
-    "sort", "timeout", "tr", "true",
+    "sort", "timeout", "touch", "tr", "true",
 )  # fmt: skip
 PYTHON_WORKER = """
 import sys, time, dibs

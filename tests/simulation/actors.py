@@ -27,20 +27,24 @@ class Producer:
                 return
             wish = self._wish(number)
             for _ in range(3):
+                began = stage.keyring.begin(wish.get("key", ""))
                 task = attempt(process, lambda wish=wish: queue.push(**wish))  # type: ignore[misc]
                 if task is not None:
                     stage.world.say(f"pushed {task.id[-6:]} {wish} {'duplicate' if task.duplicate else ''}")
-                    self._pushed(task)
+                    self._pushed(task, wish, began)
                     break
                 if rng.random() < 0.5:
                     break
             process.world.sleep(rng.random() * stage.ttl * 0.3)
 
-    def _pushed(self, task: Any) -> None:
-        if not self._stage.truth.known(task.id):
+    def _pushed(self, task: Any, wish: dict[str, Any], began: tuple[float, str]) -> None:
+        stage = self._stage
+        if not stage.truth.known(task.id):
             raise Violation("lost", f"push returned task {task.id}, which is not in the queue")
         if not task.duplicate:
-            self._stage.pushed.append(task)
+            stage.pushed.append(task)
+        if "key" in wish:
+            stage.keyring.pushed(wish["key"], wish["unique"], began, task.id, duplicate=task.duplicate)
 
     def _wish(self, number: int) -> dict[str, Any]:
         stage, rng = self._stage, self._stage.rng
@@ -252,10 +256,11 @@ class Meddler:
         dice = rng.random()
         if dice < 0.35:
             done = attempt(process, lambda: queue.cancel(task_id), Refused, TaskNotFound)
-            if done is not None and not any(step == "cancel" for step, _, _ in truth.steps[task_id]):
+            if done is not None and not any(step.name == "cancel" for step in truth.steps[task_id]):
                 raise Violation("untrue answer", f"{process} was told that {task_id} is cancelled")
         elif dice < 0.8:
-            attempt(process, lambda: queue.retry(task_id), Refused, TaskNotFound)
+            if attempt(process, lambda: queue.retry(task_id), Refused, TaskNotFound) is not None:
+                self._stage.keyring.given(task_id)
         elif dice < 0.9:
             attempt(process, lambda: queue.why(task_id), TaskNotFound)
         else:

@@ -35,7 +35,7 @@ class Disk:
 
     def __init__(self, world: World, root: str) -> None:
         self.world = world
-        self.folders: dict[str, Folder] = {"": {}}
+        self.folders: dict[str, Folder] = {"": {"": FOLDER}}
         self.mtimes: dict[str, float] = {}
         self.log: dict[str, list[Change]] = {}
         self.moved: Callable[[str, str, bytes], None] = lambda source, target, data: None  # the observer

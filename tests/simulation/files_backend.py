@@ -1,5 +1,7 @@
 """The file queue over the simulated disk, with its changes told to the truth."""
 
+import json
+
 from dibs.queues.files import FilesQueue
 from dibs.queues.files.layout import parse_name
 from dibs.states import Cell, State
@@ -53,7 +55,8 @@ class FilesBackend:
         try:
             if before is not None and after is not None and before[0] != after[0]:
                 raise Violation("illegal step", f"{source} became {target}")
-            self._truth.change(task_id, before and before[1], after and after[1])
+            key = json.loads(data).get("key") if before is None else None
+            self._truth.change(task_id, before and before[1], after and after[1], key)
         except Violation as violation:
             self._world.failed(violation)
             raise

@@ -47,7 +47,7 @@ def run(seed: int, backend: str = "files", *, trace: bool = False, make: type | 
             world.end()
     outcome = Outcome(seed, backend, world.violation, world.trace, world.events, world.now - 1.7e9)
     outcome.tasks = len(play.truth.steps)
-    outcome.completed = sum(step == "complete" for steps in play.truth.steps.values() for step, _, _ in steps)
+    outcome.completed = sum(step.name == "complete" for steps in play.truth.steps.values() for step in steps)
     return outcome
 
 
@@ -113,6 +113,7 @@ class _Play:
                 raise Violation("lost", f"task {task.id} was pushed and is nowhere")
             if self.truth.completions(task.id) > 1:
                 raise Violation("completed twice", f"task {task.id}")
+        stage.keyring.check_end()
 
     def _drain(self, process: Process) -> None:
         queue = open_queue(self.stage, process)

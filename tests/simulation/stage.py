@@ -6,6 +6,7 @@ from dibs.queues.queue import Queue
 from dibs.task import Task
 
 from .hands import Hands
+from .keyring import Keyring
 from .machines import SimHost
 from .truth import Truth
 from .world import Process, World
@@ -24,6 +25,7 @@ class Stage:
         self.ttl = world.weather.ttl
         self.truth = truth
         self.hands = hands
+        self.keyring = Keyring(world, truth)
         self.backend = backend
         self.hosts = hosts
         self.pushed: list[Task] = []  # pushes that returned

@@ -2,6 +2,7 @@
 step of the life cycle, whatever the code that made it believed."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from dibs.states import LIVE, TERMINAL, Cell, State
 
@@ -10,23 +11,33 @@ from .world import Violation, World
 Observer = Callable[[str, str, Cell, Cell | None], None]  # id, step, from, to
 
 
+class Step(NamedTuple):
+    name: str
+    epoch: int
+    process: object
+    at: float
+
+
 class Truth:
     def __init__(self, world: World) -> None:
         self._world = world
         self.cells: dict[str, Cell] = {}
-        self.steps: dict[str, list[tuple[str, int, object]]] = {}  # id -> (step, epoch, process)
+        self.steps: dict[str, list[Step]] = {}
+        self.keys: dict[str, str] = {}  # task -> key
         self.purged: dict[str, Cell] = {}
         self.leased: set[tuple[str, int]] = set()
         self.observers: list[Observer] = []
 
-    def change(self, task_id: str, before: Cell | None, after: Cell | None) -> None:
-        """A cell changed on the medium. Raises Violation."""
+    def change(self, task_id: str, before: Cell | None, after: Cell | None, key: str | None = None) -> None:
+        """A cell changed on the medium; `key` is given at push. Raises Violation."""
         known = self.cells.get(task_id)
         if known != before:
             raise Violation("not one cell", f"task {task_id}: {show(before)} -> {show(after)}, but it is {show(known)}")
         step = self._push(task_id, after) if before is None else self._step(task_id, before, after)
         epoch = after.epoch if after is not None else before.epoch if before is not None else 0
-        self.steps.setdefault(task_id, []).append((step, epoch, self._world.current))
+        self.steps.setdefault(task_id, []).append(Step(step, epoch, self._world.current, self._world.now))
+        if key is not None:
+            self.keys[task_id] = key
         if after is None:
             assert before is not None
             self.purged[task_id] = self.cells.pop(task_id)
@@ -71,8 +82,8 @@ class Truth:
     def took(self, task_id: str, step: str, epoch: int, process: object = None, since: int = 0) -> bool:
         """Did that step happen (by that process, after the first `since` steps)?"""
         return any(
-            (name, number) == (step, epoch) and process in (None, who)
-            for name, number, who in self.steps.get(task_id, ())[since:]
+            (taken.name, taken.epoch) == (step, epoch) and process in (None, taken.process)
+            for taken in self.steps.get(task_id, ())[since:]
         )
 
     def count(self, task_id: str) -> int:
@@ -85,7 +96,15 @@ class Truth:
         return {task_id: cell for task_id, cell in self.cells.items() if cell.state in LIVE}
 
     def completions(self, task_id: str) -> int:
-        return sum(step == "complete" for step, _, _ in self.steps[task_id])
+        return sum(step.name == "complete" for step in self.steps[task_id])
+
+    def ends(self, task_id: str) -> list[Step]:
+        """The steps that ended the task, one after another when it was retried."""
+        steps = self.steps[task_id]
+        ends = [step for step, later in zip(steps, steps[1:], strict=False) if later.name in ("retry", "purge")]
+        if steps[-1].name != "purge" and self.cells[task_id].state in TERMINAL:
+            ends.append(steps[-1])
+        return [step for step in ends if step.name != "retry"]
 
 
 def step_between(before: Cell, after: Cell) -> str:

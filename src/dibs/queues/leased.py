@@ -120,8 +120,14 @@ class LeasedQueue(Queue):
     def _lost(self, lease: Lease) -> LeaseLost:
         """The error that says who has the task now."""
         lease.state = "lost"
-        held: Held = lease.token
-        return self._lost_to(lease.id, held.epoch, held.found())
+        return self._lost_to(lease.id, lease.epoch, self._record_now(lease.id))
+
+    def _record_now(self, task_id: str) -> Record | None:
+        try:
+            found = self._leases.read(self._cell_key(task_id))
+        except BadInput:
+            return None
+        return found.record if found else None
 
     def _lost_to(self, task_id: str, epoch: int, now: Record | None) -> LeaseLost:
         if now is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dibs.clock import SYSTEM, Clock
 from dibs.errors import BadInput
-from dibs.facets import Filter, make_filter
+from dibs.facets import EVERYTHING, Filter, make_filter
 from dibs.host import Host, this_host
 from dibs.queues.held import Lease
 from dibs.queues.views import Capabilities, Claim, Detail, Stats, Why
@@ -117,7 +117,8 @@ class Queue(ABC):
         max_priority: int | str | None = None,
     ) -> Lease | None:
         """Take the right to one ready task, or None when nothing is ready for `wait` seconds (None: for ever)."""
-        wanted = make_filter(project, labels, max_priority)
+        plain = project is None and labels == () and max_priority is None
+        wanted = EVERYTHING if plain else make_filter(project, labels, max_priority)
         taken = self._take(1, _checked_ttl(ttl), wanted)
         if taken:
             return taken[0]

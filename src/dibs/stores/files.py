@@ -108,12 +108,16 @@ class FileStore:
         return (name[:-1] for name in self.names(prefix) if name.endswith("/"))
 
     def now(self) -> float:
-        """The file server's clock, by the time it gives a new file; measured anew every few seconds."""
+        """The file server's clock, by the time it gives a new file; measured anew every few seconds.
+        Where no file can be made it is this host's clock: good enough to look at things."""
         boottime = self._clock.boottime()
         if self._probed is None or boottime - self._probed > PROBE_SECONDS:
-            with refusals(self._tmp), self._spilled(b"?") as spare:
-                self._offset = os.stat(spare).st_mtime - boottime
-                self._probed = boottime
+            try:
+                with self._spilled(b"?") as spare:
+                    self._offset = os.stat(spare).st_mtime - boottime
+            except OSError:
+                self._offset = self._clock.wall() - boottime
+            self._probed = boottime
         return self._offset + boottime
 
     @contextmanager

@@ -13,6 +13,7 @@ _REMEDIES = {
     errno.EROFS: "mount it writable, or use another folder",
     errno.EACCES: "check the owner and mode of the folder",
     errno.EPERM: "check the owner and mode of the folder",
+    errno.ENAMETOOLONG: "use a shorter name",
     errno.ENOENT: "the folder was deleted or moved; restore it, or open the queue anew",
 }
 

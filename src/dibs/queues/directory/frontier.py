@@ -1,21 +1,25 @@
 """The folder of files that is the queue. Nothing here writes to it.
 
-A file is a task unless it is hidden, a back-up (`x~`) or a download under way (`x.tmp`, `x.part`), or was written to within
-the settle time, by the file system's own clock: then somebody may still be copying it in.
+A file is a task unless it is hidden, a back-up (`x~`) or a download under way (`x.tmp`, `x.part`), or was written to
+within the settle time, by the file system's own clock: then somebody may still be copying it in.
 
-`candidates` walks the tree a folder at a time and remembers folders in which everything is done: these are
+`candidates` walks the tree a folder at a time, and remembers folders in which little is left to do: these are
 not read again until one of their two sides (files, witnesses) changes.
 """
 
+import errno
 import os
 import random
+import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from dibs.queues.directory.names import id_of, is_ignored, path_of
-from dibs.stores.refusal import refusals
+from dibs.stores.refusal import refusals, storage_error
 
 QUIET_SECONDS = 3.0  # a folder changed so recently may change again without a new time stamp
+MANY = 1000
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class Source(NamedTuple):
@@ -25,6 +29,14 @@ class Source(NamedTuple):
     path: str
     size: int
     mtime: float
+
+
+class Looked(NamedTuple):
+    """A folder as it was read: of use again as long as the times of its two sides are the same."""
+
+    times: tuple[int, int]
+    folders: list[str]
+    left: list[str]  # files without a witness
 
 
 class Frontier:
@@ -37,16 +49,18 @@ class Frontier:
         self._settle = settle
         self._now = now
         self._rng = rng
-        self._quiet: dict[str, tuple[int, int]] = {}  # folder -> times of its two sides
+        self._looked: dict[str, Looked] = {}
 
     def source(self, task_id: str) -> Source | None:
         """The file of a task, settled or not."""
         path = self.path(task_id)
         try:
             found = os.stat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return Source(task_id, path, found.st_size, found.st_mtime) if os.path.isfile(path) else None
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            raise storage_error(error, path) from error
+        return Source(task_id, path, found.st_size, found.st_mtime) if stat.S_ISREG(found.st_mode) else None
 
     def path(self, task_id: str) -> str:
         return f"{self.root}/{path_of(task_id)}"
@@ -57,64 +71,78 @@ class Frontier:
     def is_done(self, task_id: str) -> bool:
         return os.path.isfile(self.witness(task_id))
 
-    def settled(self, source: Source) -> bool:
-        """A time stamp from the future is no sign of writing: writing sets it to now."""
-        return abs(self._now() - source.mtime) >= self._settle
+    def settles_at(self, source: Source) -> float | None:
+        """When it will be a task, if it is none yet. A time stamp from the future is no sign of writing:
+        writing sets it to now."""
+        due = source.mtime + self._settle
+        return due if abs(self._now() - source.mtime) < self._settle else None
 
-    def sources(self) -> Iterator[Source]:
-        """Every file that is, or will be, a task."""
-        for folder in self._folders():
-            for name in sorted(self._files(folder)):
-                source = self.source(id_of(folder + name))
-                if source is not None:
-                    yield source
+    def files(self) -> Iterator[tuple[str, bool]]:
+        """(id, has a witness) of every file that is, or will be, a task."""
+        for folder, _ in self._walk():
+            witnesses = self._witnesses(folder)
+            for name in sorted(self._files(self._scan(folder))):
+                yield id_of(folder + name), name in witnesses
 
     def candidates(self) -> Iterator[str]:
-        """Ids of files without a witness; each folder from a random place on, so that workers do not run side by side."""
-        for folder in self._folders():
-            times = self._times(folder)
-            if self._quiet.get(folder) == times:
-                continue
-            names = sorted(self._files(folder) - self._witnesses(folder))
-            if not names and max(times) < (self._now() - QUIET_SECONDS) * 1e9:
-                self._quiet[folder] = times
+        """Ids of files without a witness; in each folder from a random one on, so that workers do not run side by
+        side."""
+        for folder, looked in self._walk():
+            names = looked.left
             start = self._rng.randrange(len(names)) if names else 0
             yield from (id_of(folder + name) for name in names[start:] + names[:start])
 
-    def _folders(self, folder: str = "") -> Iterator[str]:
-        """ "" and every folder below, as "a/b/"; links to folders are not followed."""
-        yield folder
-        for name in self._subfolders(folder):
-            yield from self._folders(f"{folder}{name}/")
+    def _walk(self, folder: str = "") -> Iterator[tuple[str, Looked]]:
+        """ "" and every folder below, as "a/b/"."""
+        looked = self._look(folder)
+        yield folder, looked
+        for name in looked.folders:
+            yield from self._walk(f"{folder}{name}/")
 
-    def _subfolders(self, folder: str) -> list[str]:
-        found = []
-        for entry in self._scan(f"{self.root}/{folder}"):
-            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-                if os.path.realpath(entry.path) not in self._apart:
-                    found.append(entry.name)
-        return sorted(found)
+    def _look(self, folder: str) -> Looked:
+        times = (_time(f"{self.root}/{folder}"), _time(f"{self.done}/{folder}"))
+        known = self._looked.get(folder)
+        if known is not None and known.times == times:
+            return known
+        entries = self._scan(folder)
+        folders = sorted(entry.name for entry in entries if self._is_folder(entry))
+        left = sorted(self._files(entries) - self._witnesses(folder))
+        looked = Looked(times, folders, left)
+        if max(times) < (self._now() - QUIET_SECONDS) * 1e9 and len(left) <= MANY:
+            self._looked[folder] = looked
+        return looked
 
-    def _files(self, folder: str) -> set[str]:
-        entries = self._scan(f"{self.root}/{folder}")
+    def _is_folder(self, entry: os.DirEntry[str]) -> bool:
+        """Links to folders are not followed."""
+        if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+            return False
+        return os.path.realpath(entry.path) not in self._apart
+
+    def _files(self, entries: list[os.DirEntry[str]]) -> set[str]:
         return {entry.name for entry in entries if not is_ignored(entry.name) and entry.is_file()}
 
-    def _witnesses(self, folder: str) -> set[str]:
-        return {entry.name for entry in self._scan(f"{self.done}/{folder}") if entry.is_file()}
-
-    def _times(self, folder: str) -> tuple[int, int]:
-        return self._time(f"{self.root}/{folder}"), self._time(f"{self.done}/{folder}")
-
-    def _time(self, path: str) -> int:
-        try:
-            return os.stat(path).st_mtime_ns
-        except (FileNotFoundError, NotADirectoryError):
-            return 0
-
-    def _scan(self, path: str) -> list[os.DirEntry[str]]:
+    def _scan(self, folder: str) -> list[os.DirEntry[str]]:
+        path = f"{self.root}/{folder}"
         with refusals(path):
             try:
                 with os.scandir(path) as entries:
                     return list(entries)
             except (FileNotFoundError, NotADirectoryError):
-                return []
+                if not folder:
+                    raise
+                return []  # removed while we walked
+
+    def _witnesses(self, folder: str) -> set[str]:
+        with refusals(self.done):
+            try:
+                with os.scandir(f"{self.done}/{folder}") as entries:
+                    return {entry.name for entry in entries if entry.is_file()}
+            except (FileNotFoundError, NotADirectoryError):
+                return set()
+
+
+def _time(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return 0

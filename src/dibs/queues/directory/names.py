@@ -34,8 +34,12 @@ def path_of(task_id: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """True when it stays below the folder."""
-    return bool(text) and "\0" not in text and all(part not in ("", ".", "..") for part in text.split("/"))
+    """True when it can be the path of a file below the folder."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text and all(part not in ("", ".", "..") for part in text.split("/"))
 
 
 def record_name(task_id: str) -> str:

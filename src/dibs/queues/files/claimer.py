@@ -29,6 +29,9 @@ class Claimer:
         self._upkeep = upkeep
         self._discovery = Discovery(parts.fs, parts.layout, parts.rng, parts.finder.facet)
         self._boottime = parts.clock.boottime
+        self._move = parts.cells.move
+        self._path = parts.layout.path
+        self._read_file = parts.fs.read
         self._last_upkeep = self._last_glance = self._last_idle = float("-inf")
         self._paused = False
 
@@ -79,15 +82,15 @@ class Claimer:
     def _claim(self, found: Ready, session: Session) -> Lease | None:
         text, task_id, epoch, attempts, deaths, facet = found
         cell = claim(Cell(State.READY, int(epoch), int(attempts), int(deaths)), session.name)
-        path = self._parts.layout.path(task_id, facet, cell)
+        path = self._path(task_id, facet, cell)
         source = f"{self._discovery.folder}/{text}"
-        if self._holding.took(task_id, cell.epoch):
+        if task_id in self._holding.held and self._holding.took(task_id, cell.epoch):
             return None
         try:
-            if not self._parts.cells.move(source, path):
-                self._discovery.missed()
-                return None
-            return self._taken(task_id, facet, cell, path, session)
+            if self._move(source, path):
+                return self._taken(task_id, facet, cell, path, session)
+            self._discovery.missed()
+            return None
         except (OSError, StorageError):
             self._holding.stray(task_id, facet, cell)
             raise
@@ -110,12 +113,12 @@ class Claimer:
             since=now,
             token=(facet, cell, path),
         )
-        self._holding.add(lease)
+        self._holding.held[task_id] = lease
         return lease
 
     def _read(self, path: str, task_id: str, facet: str, cell: Cell) -> dict[str, Any] | None:
         try:
-            record = checked_record(decode(self._parts.fs.read(path)))
+            record = checked_record(decode(self._read_file(path)))
             if record["id"] == task_id:
                 return record
             reason = f"its record is that of task {record['id']}"

@@ -69,8 +69,8 @@ class LocalFs:
         try:
             fd = os.open(path, _READ)
             try:
-                data = os.read(fd, 65536)
-                if len(data) < 65536:
+                data = os.read(fd, 8192)
+                if len(data) < 8192:
                     return data
                 parts = [data]
                 while data := os.read(fd, 1 << 20):

@@ -22,7 +22,7 @@ class Holding:
         self._pid = pid
         self._process = parts.process()
         self._sessions: dict[tuple[float, bool], Session] = {}
-        self._held: dict[str, Lease] = {}
+        self.held: dict[str, Lease] = {}
         self._strays: list[tuple[str, str, Cell]] = []
         self.lock = threading.RLock()
 
@@ -33,7 +33,7 @@ class Holding:
         process = self._parts.process()
         if self._process != process:
             self._process = process
-            self._sessions, self._held = {}, {}
+            self._sessions, self.held = {}, {}
         session = self._sessions.get((ttl, guarded))
         if session is not None:
             if now < session.fresh_until and not self._strays:
@@ -80,14 +80,11 @@ class Holding:
 
     def took(self, task_id: str, epoch: int) -> bool:
         """True when this process holds the task at that epoch already: then the listing that showed it was old."""
-        lease = self._held.get(task_id)
+        lease = self.held.get(task_id)
         return lease is not None and lease.epoch >= epoch
 
-    def add(self, lease: Lease) -> None:
-        self._held[lease.id] = lease
-
     def remove(self, lease: Lease) -> None:
-        self._held.pop(lease.id, None)
+        self.held.pop(lease.id, None)
 
     def stray(self, task_id: str, facet: str, cell: Cell) -> None:
         """The disk failed in the middle of a step: the task may hang on a session of ours with nobody holding it.
@@ -146,7 +143,7 @@ class Holding:
 
     def close(self) -> None:
         """Remove the records of sessions that hold nothing; what still holds is left to expire."""
-        busy = {lease.worker for lease in self._held.values()}
+        busy = {lease.worker for lease in self.held.values()}
         for session in self._sessions.values():
             if session.name not in busy and session.holder.pid is not None:
                 session.close()
@@ -171,12 +168,12 @@ class Holding:
         return True
 
     def _let_lapse(self, session: Session, now: float) -> None:
-        for lease in list(self._held.values()):
+        for lease in list(self.held.values()):
             if lease.worker == session.name and (now >= lease.deadline or overrun(lease, now)):
                 self._lapse(lease)
 
     def _lapse_all(self, session: Session) -> None:
-        for lease in list(self._held.values()):
+        for lease in list(self.held.values()):
             if lease.worker == session.name:
                 self._lapse(lease)
 

@@ -1,0 +1,183 @@
+"""What a `dir:` queue shows: each file, with what its witness, its lease and its past say of it."""
+
+import base64
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from dibs.clock import Clock
+from dibs.errors import BadInput
+from dibs.host import Host
+from dibs.lease import Leases, Record
+from dibs.queues.directory.frontier import Frontier, Source
+from dibs.queues.directory.names import is_path, record_name
+from dibs.queues.directory.past import Past, Pasts
+from dibs.queues.directory.steps import LEASE, Limits, Steps, lease_key
+from dibs.queues.views import Claim, Detail, Stats
+from dibs.states import Cell, State
+from dibs.task import Task
+
+ORDER = (State.CLAIMED, State.READY, State.SCHEDULED, State.FAILED, State.CANCELLED, State.COMPLETED)
+
+
+class Known(NamedTuple):
+    task: Task
+    cell: Cell
+    past: Past
+    lease: Record | None
+
+
+class Looks:
+    def __init__(
+        self,
+        frontier: Frontier,
+        leases: Leases,
+        pasts: Pasts,
+        steps: Steps,
+        held: Callable[[], set[str]],
+        limits: Limits,
+        clock: Clock,
+        host: Host,
+    ) -> None:
+        self._frontier = frontier
+        self._leases = leases
+        self._pasts = pasts
+        self._steps = steps
+        self._held = held
+        self._limits = limits
+        self._clock = clock
+        self._host = host
+
+    def known(self, task_id: str) -> Known | None:
+        """None when there is no such file, and nothing is kept of one either."""
+        if not is_path(task_id):
+            return None
+        source = self._frontier.source(task_id)
+        past = self._pasts.read(task_id)
+        lease = self._lease(task_id)
+        if source is None and lease is None and past == Past():
+            return None
+        held = lease is not None and lease.cell.epoch > past.cell.epoch
+        cell = lease.cell if held and lease else self._steps.standing(task_id, past)
+        return Known(self.task(task_id, source).standing(cell), cell, past, lease if held else None)
+
+    def task(self, task_id: str, source: Source | None) -> Task:
+        limits = self._limits
+        path = source.path if source else self._frontier.path(task_id)
+        payload = {"path": path, "name": task_id, "size": source.size if source else None}
+        if not _is_text(path):
+            payload["path"] = f"{self._frontier.root}/{task_id}"
+            payload["path_base64"] = base64.b64encode(os.fsencode(path)).decode()
+        return Task(
+            id=task_id,
+            payload=payload,
+            key=task_id,
+            max_attempts=limits.max_attempts,
+            max_deaths=limits.max_deaths,
+            max_runtime=limits.max_runtime,
+            backoff=limits.backoff,
+            max_backoff=limits.max_backoff,
+            pushed_at=source.mtime if source else 0.0,
+        )
+
+    def tasks(self, state: str | None, limit: int | None) -> Iterator[Task]:
+        if state is not None and state not in list(State):
+            raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
+        shown = 0
+        for kind in ORDER if state is None else (State(state),):
+            for task in self._of(kind):
+                if limit is not None and shown >= limit:
+                    return
+                shown += 1
+                yield task
+
+    def _of(self, state: State) -> Iterator[Task]:
+        for task_id, found in self._states():
+            known = self.known(task_id) if found is state else None
+            if known is not None and known.cell.state is state:
+                yield known.task
+
+    def _states(self) -> Iterator[tuple[str, State]]:
+        """Every task with its state, by names alone as far as that goes."""
+        held = self._held()
+        ended = {State.FAILED: self._pasts.names("failed"), State.CANCELLED: self._pasts.names("cancelled")}
+        for task_id, done in self._frontier.files():
+            name = record_name(task_id)
+            if name in held and (known := self.known(task_id)):
+                yield task_id, known.cell.state
+            elif done:
+                yield task_id, State.COMPLETED
+            else:
+                state = next((state for state, names in ended.items() if name in names), None)
+                yield task_id, state or self._steps.standing(task_id, self._pasts.read(task_id)).state
+
+    def claims(self) -> list[Claim]:
+        claims = []
+        for name in sorted(self._held()):
+            record = self._record(name + LEASE)
+            if record is not None and record.cell.epoch > 0 and record.cell.state is State.CLAIMED:
+                claims.append(self.claim_of(str(record.data.get("task", name)), record))
+        return claims
+
+    def claim_of(self, task_id: str, record: Record) -> Claim:
+        """Wall times for people. Only the age of a beat of this boot is exact."""
+        holder = record.holder
+        ttl = holder.ttl if holder else 0.0
+        since = holder.since if holder else 0.0
+        beat = since
+        if holder is not None and holder.boot == self._host.boot:
+            beat = self._clock.wall() - (self._clock.boottime() - holder.beat)
+        return Claim(
+            id=task_id,
+            key=task_id,
+            epoch=record.cell.epoch,
+            worker=holder.worker if holder else record.cell.holder,
+            host=holder.host if holder else "unknown",
+            pid=holder.pid if holder else None,
+            claimed_at=since,
+            heartbeat_at=max(beat, since),
+            expires_at=beat + ttl,
+            ttl=ttl,
+        )
+
+    def stats(self, paused: str | None) -> Stats:
+        counts = Counter(state for _, state in self._states())
+        states = {str(state): counts[state] for state in State}
+        found = {state: count for state, count in states.items() if count}
+        workers = len({claim.worker for claim in self.claims()})
+        return Stats(states=states, priorities={50: found} if found else {}, workers=workers, paused=paused)
+
+    def detail(self, known: Known, paused: str | None) -> Detail:
+        cell, past = known.cell, known.past
+        errors = [event.error for event in past.history if event.error]
+        completed = cell.state is State.COMPLETED
+        last = past.history[-1] if completed and past.history else None
+        return Detail(
+            task=known.task,
+            due=cell.due or None,
+            claim=self.claim_of(known.task.id, known.lease) if known.lease else None,
+            history=past.history,
+            result=last.result if last and last.what == "completed" else None,
+            error=errors[-1] if errors and not completed else "",
+            ended_at=past.ended or None,
+            paused=paused,
+        )
+
+    def _lease(self, task_id: str) -> Record | None:
+        return self._record(lease_key(task_id))
+
+    def _record(self, key: str) -> Record | None:
+        try:
+            found = self._leases.read(key)
+        except BadInput:
+            return None
+        return found.record if found else None
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

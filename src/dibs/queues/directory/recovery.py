@@ -1,0 +1,79 @@
+"""Giving back what holders held that are gone, in a `dir:` queue.
+
+A lease file is read again only when it has changed. One that is empty (its creator died, or a power cut took its
+content) or that is of somebody else's make and has not changed for long is removed.
+"""
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from dibs.errors import BadInput
+from dibs.lease import Leases, Seen, seen
+from dibs.liveness import Verdict, Watch
+from dibs.queues.directory.steps import LEASE, Steps
+from dibs.stores.files import HOLLOW_SECONDS, Busy, FileStore, version_of
+from dibs.stores.store import Changed
+
+
+class Read(NamedTuple):
+    inode: int
+    mtime: int
+    found: Seen | None  # None: empty or foreign
+    version: str
+
+
+class Recovery:
+    def __init__(self, store: FileStore, leases: Leases, watch: Watch, steps: Steps) -> None:
+        self._store = store
+        self._leases = leases
+        self._watch = watch
+        self._steps = steps
+        self._known: dict[str, Read] = {}
+
+    def held(self) -> set[str]:
+        """The record names of all leases there are."""
+        return {name[: -len(LEASE)] for name in self._store.names("") if name.endswith(LEASE)}
+
+    def run(self) -> bool:
+        """True when something may have become ready."""
+        keys = [name + LEASE for name in self.held()]
+        self._known = {key: read for key in keys if (read := self._read(key))}
+        holders = [holder for read in self._known.values() if read.found and (holder := read.found.record.holder)]
+        self._watch.forget_others([*keys, *(holder.session for holder in holders)])
+        boots = {(holder.machine, holder.boot) for holder in holders}
+        changed = False
+        for key, read in self._known.items():
+            try:
+                changed |= self._recover(key, read, boots)
+            except Busy:
+                continue  # somebody is at it, or was stopped there: only this task has to wait
+        return changed
+
+    def _recover(self, key: str, read: Read, boots: set[tuple[str, str]]) -> bool:
+        task_id = read.found.record.data.get("task") if read.found else None
+        if read.found is not None and isinstance(task_id, str):
+            verdict = self._leases.judge(key, read.found, boots)
+            return verdict is not Verdict.ALIVE and self._steps.expire(task_id, read.found, verdict)
+        hollow = read.version == version_of(b"") and self._store.now() - read.mtime / 1e9 > HOLLOW_SECONDS
+        if not hollow and self._leases.judge_unknown(key, read.version) is Verdict.ALIVE:
+            return False
+        with suppress(Changed):
+            self._store.delete_if(key, read.version)
+        return True
+
+    def _read(self, key: str) -> Read | None:
+        try:
+            there = os.stat(f"{self._store.root}/{key}")
+        except FileNotFoundError:
+            return None
+        known = self._known.get(key)
+        if known is not None and (known.inode, known.mtime) == (there.st_ino, there.st_mtime_ns):
+            return known
+        entry = self._store.get(key)
+        found = None
+        if entry is not None:
+            with suppress(BadInput):
+                found = seen(entry)
+        version = entry.version if entry else version_of(b"")
+        return Read(there.st_ino, there.st_mtime_ns, found, version)

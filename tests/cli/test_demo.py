@@ -1,0 +1,99 @@
+"""dibs demo: what it shows is true, and it says so when it is not."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import dibs as library
+from dibs.cli.demoledger import Ledger
+
+from .conftest import Run
+
+
+def test_small_demo(dibs: Run, tmp_path: Path) -> None:
+    result = dibs("demo", "--tasks", "60", "--workers", "3", "--keep", "--json", env={"TMPDIR": str(tmp_path)})
+    assert result.code == 0, result
+    numbers = result.json
+    assert (numbers["pushed"], numbers["completed"], numbers["lost"], numbers["twice"]) == (60, 60, 0, 0)
+    assert numbers["taken_over"] >= 2
+    assert numbers["refused"] >= 1
+    assert numbers["runs"] >= 62
+    for word in (
+        "SIGKILL to worker",
+        "SIGSTOP to worker",
+        "SIGCONT to worker",
+        "was refused: LeaseLost",
+        "taken over by",
+    ):
+        assert word in result.err, result
+    (folder,) = tmp_path.glob("dibs-demo-*")
+    assert f"the queue is in {folder}/queue" in result.err
+    assert len([name for _, _, names in os.walk(folder / "queue" / "completed") for name in names]) == 60
+
+
+def test_nothing_is_left_behind(dibs: Run, tmp_path: Path) -> None:
+    result = dibs("demo", "--tasks", "40", "--workers", "2", env={"TMPDIR": str(tmp_path)})
+    assert result.code == 0, result
+    assert "completed twice" in result.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_small_is_bad_usage(dibs: Run) -> None:
+    assert dibs("demo", "--workers", "1").code == 2
+    assert dibs("demo", "--tasks", "3").code == 2
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> tuple[Ledger, list[str]]:
+    """A queue with five completed tasks, and a log of their runs."""
+    with library.open(str(tmp_path / "queue")) as queue:
+        ids = [task.id for task in queue.push_many(range(5))]
+        with open(tmp_path / "runs.log", "w") as log:
+            for lease in queue.claims():
+                lease.complete({"n": 1})
+                log.write(f"began {lease.id} 1 7\nfinished {lease.id} 1 7\n")
+    return Ledger(str(tmp_path / "queue"), str(tmp_path / "runs.log")), ids
+
+
+def completed_file(root: Path, task_id: str) -> Path:
+    (path,) = (root / "queue" / "completed").rglob(f"{task_id}*")
+    return path
+
+
+def test_ledger_of_a_good_run(finished: tuple[Ledger, list[str]]) -> None:
+    ledger, ids = finished
+    account = ledger.account(ids)
+    assert account.good
+    assert (account.completed, account.refused, account.taken_over, account.runs) == (5, 0, 0, 5)
+
+
+def test_ledger_sees_a_lost_task(finished: tuple[Ledger, list[str]], tmp_path: Path) -> None:
+    ledger, ids = finished
+    completed_file(tmp_path, ids[0]).unlink()
+    account = ledger.account(ids)
+    assert account.lost == 1
+    assert not account.good
+
+
+def test_ledger_sees_a_second_file_of_a_task(finished: tuple[Ledger, list[str]], tmp_path: Path) -> None:
+    ledger, ids = finished
+    path = completed_file(tmp_path, ids[0])
+    name = path.name.split(".")
+    (path.parent / ".".join([name[0], "2", *name[2:]])).write_bytes(path.read_bytes())
+    assert ledger.account(ids).twice == 1
+
+
+def test_ledger_sees_a_second_completion_record(finished: tuple[Ledger, list[str]], tmp_path: Path) -> None:
+    ledger, ids = finished
+    (note,) = (tmp_path / "queue" / "notes").rglob(f"{ids[0]}*")
+    (note.parent / f"{ids[0]}.2.other-1-aa").write_text(json.dumps({"what": "completed", "at": 1}))
+    assert ledger.account(ids).twice == 1
+
+
+def test_ledger_sees_a_late_finish(finished: tuple[Ledger, list[str]], tmp_path: Path) -> None:
+    ledger, ids = finished
+    with open(tmp_path / "runs.log", "a") as log:
+        log.write(f"began {ids[0]} 3 8\nfinished {ids[0]} 3 8\n")
+    assert ledger.account(ids).refused == 1

@@ -1,0 +1,28 @@
+"""Thousands of tasks while producers, workers and stewards are killed at random moments."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = str(Path(__file__).parents[1])
+BAD = ["lost", "not run", "cancelled by nobody", "completed twice", "claimed twice at an epoch",
+       "completed but not so on disk", "problems", "broke"]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_random_kills_lose_nothing_and_complete_nothing_twice(tmp_path: Path) -> None:
+    seed = random.randrange(10**6)
+    command = [sys.executable, "-m", "crash.chaos", str(tmp_path), str(seed), "3000"]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": TESTS}, timeout=300)
+    assert run.returncode == 0, f"seed {seed}: {run.stderr}"
+    report = json.loads(run.stdout)
+    assert {what: report[what] for what in BAD} == {what: [] for what in BAD}, f"seed {seed}"
+    assert report["pushed"] >= 3000
+    assert set(report["kills"]) == {"produce", "work", "steward"}
+    assert min(report["kills"].values()) > 10
+    assert report["taken over"] > 10
