@@ -2,8 +2,8 @@
 
     python -m crash.chaos FOLDER SEED TASKS
 
-Each child writes what *returned* to a log of its own, one line by one write, after it returned. When enough was
-pushed the killing ends, unharmed workers drain the queue, and the logs are compared with the files. Prints JSON.
+Each child writes what *returned* to a log of its own, one line by one write, after it returned. When TASKS were
+pushed, or after MOST_SECONDS, the killing ends, unharmed workers drain the queue, and the logs are compared with the files. Prints JSON.
 """
 
 import json
@@ -23,6 +23,7 @@ from disk.inspect_files import epoch_of, places, problems, state_of
 
 ROLES = ("produce", "produce", "work", "work", "work", "steward")
 LOTS = 1_000_000
+MOST_SECONDS = 20.0
 DRAIN_SECONDS = 60.0
 Log = Callable[[str], object]
 
@@ -55,15 +56,18 @@ def work(path: str, log: Log, rng: random.Random) -> None:
     for lease in queue.claims(ttl=20, wait=None):
         luck = rng.random()
         log(f"claimed {lease.id} {lease.epoch}")
-        if luck < 0.1:
-            lease.renew()
-        if luck < 0.05:
-            lease.fail("unlucky")
-        elif luck > 0.95:
-            lease.release()
-        else:
-            lease.complete({"by": os.getpid()} if luck < 0.5 else None)
-            log(f"completed {lease.id} {lease.epoch}")
+        try:
+            if luck < 0.1:
+                lease.renew()
+            if luck < 0.05:
+                lease.fail("unlucky")
+            elif luck > 0.95:
+                lease.release()
+            else:
+                lease.complete({"by": os.getpid()} if luck < 0.5 else None)
+                log(f"completed {lease.id} {lease.epoch}")
+        except dibs.LeaseLost:
+            log(f"refused {lease.id} {lease.epoch}")
 
 
 def steward(path: str, log: Log, rng: random.Random) -> None:
@@ -134,8 +138,11 @@ def main(folder: str, seed: str, tasks: str) -> None:
         pack.start(role)
     kills: Counter[str] = Counter()
     rounds = 0
-    while rounds % 20 or sum(line[0] == "pushed" for line in lines(logs)) < int(tasks):
+    enough = time.monotonic() + MOST_SECONDS
+    while time.monotonic() < enough:
         rounds += 1
+        if rounds % 20 == 0 and sum(line[0] == "pushed" for line in lines(logs)) >= int(tasks):
+            break
         time.sleep(rng.choice([0.001, 0.005, 0.02]))
         role = pack.kill(rng.choice(list(pack.running)))
         kills[role] += 1
@@ -180,6 +187,7 @@ def judge(path: str, logs: Path) -> dict[str, object]:
             for task_id, epoch in said.get("completed", [])
             if task_id not in finished or epoch_of(finished[task_id]) != int(epoch)
         ),
+        "refused for no reason": sorted(task_id for task_id, _ in said.get("refused", []) if task_id not in cancelling),
         "problems": problems(path),
         "broke": sorted({" ".join(rest) for rest in said.get("broke", [])}),
     }

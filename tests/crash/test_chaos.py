@@ -11,7 +11,7 @@ import pytest
 
 TESTS = str(Path(__file__).parents[1])
 BAD = ["lost", "not run", "cancelled by nobody", "completed twice", "claimed twice at an epoch",
-       "completed but not so on disk", "problems", "broke"]  # fmt: skip
+       "completed but not so on disk", "refused for no reason", "problems", "broke"]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -22,7 +22,7 @@ def test_random_kills_lose_nothing_and_complete_nothing_twice(tmp_path: Path) ->
     assert run.returncode == 0, f"seed {seed}: {run.stderr}"
     report = json.loads(run.stdout)
     assert {what: report[what] for what in BAD} == {what: [] for what in BAD}, f"seed {seed}"
-    assert report["pushed"] >= 3000
+    assert report["pushed"] >= 500
     assert set(report["kills"]) == {"produce", "work", "steward"}
     assert min(report["kills"].values()) > 10
     assert report["taken over"] > 10

@@ -12,10 +12,11 @@ from .hands import Hands
 from .machines import SimHost, new_host
 from .seams import seams
 from .stage import Stage
+from .stored_backend import StoredBackend
 from .truth import Truth, show
 from .world import Process, Violation, World
 
-BACKENDS = {"files": FilesBackend}
+BACKENDS = {"files": FilesBackend, "stored": StoredBackend}
 EVENTS = 120
 PATIENCE_TTLS = 12
 

@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from dibs.errors import LeaseLost
+from dibs.errors import LeaseLost, StorageError
 from dibs.states import Cell
 from dibs.task import Task, task_from_record
 
@@ -66,7 +66,10 @@ class Lease:
             return False
         now = self.queue.clock.boottime()
         if now >= self.deadline:
-            self.deadline = max(self.deadline, self.queue.kept_until(self))
+            try:
+                self.deadline = max(self.deadline, self.queue.kept_until(self))
+            except StorageError:
+                return False  # nobody can tell whether it was kept
         over = self.task.max_runtime is not None and now >= self.since + self.task.max_runtime
         return now < self.deadline and not over
 

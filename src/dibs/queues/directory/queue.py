@@ -27,7 +27,7 @@ from dibs.queues.directory.frontier import Frontier
 from dibs.queues.directory.looks import Known, Looks
 from dibs.queues.directory.past import Pasts
 from dibs.queues.directory.recovery import Recovery
-from dibs.queues.directory.scanning import Scanning
+from dibs.queues.directory.scanning import Look, Scanning
 from dibs.queues.directory.settings import Settings, parse
 from dibs.queues.directory.steps import Steps, lease_key
 from dibs.queues.held import Lease
@@ -121,13 +121,13 @@ class DirectoryQueue(LeasedQueue):
         if self._pausing.seen() or not wanted(facet_of(Task(id=""))):
             return []
         leases: list[Lease] = []
-        looked_again = False
+        look = Look()
         while len(leases) < limit:
-            task_id = self._scanning.next()
+            task_id = self._scanning.next(look)
             if task_id is None:
-                if leases or looked_again or not self._run_upkeep(IDLE_UPKEEP_SECONDS):
+                if leases or not self._run_upkeep(IDLE_UPKEEP_SECONDS):
                     break
-                looked_again = True
+                look = Look()
                 continue
             lease = self._claim(task_id, ttl)
             if lease is not None:

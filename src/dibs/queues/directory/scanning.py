@@ -13,6 +13,15 @@ from dibs.queues.directory.past import Pasts
 from dibs.states import State
 
 
+class Look:
+    """One claimer's attempt: it is over when the whole tree was walked once since it began."""
+
+    __slots__ = ("anew",)
+
+    def __init__(self) -> None:
+        self.anew = False
+
+
 class Scanning:
     """Safe for threads; each candidate of a walk is given out once."""
 
@@ -26,11 +35,12 @@ class Scanning:
         self._lock = Lock()
         self._walk: Iterator[str] = iter(())
 
-    def next(self) -> str | None:
+    def next(self, look: Look) -> str | None:
         """A task that may be ready, or None after a walk of the whole tree."""
         with self._lock:
             found = next(self._walk, None)
-            if found is None:
+            if found is None and not look.anew:
+                look.anew = True
                 self._walk = self._candidates()
                 found = next(self._walk, None)
             return found

@@ -60,7 +60,7 @@ class Steps:
         self._limits = limits
 
     def claim(self, task_id: str, holder: Holder, until: float | None) -> Held | None:
-        if self._frontier.is_done(task_id):
+        if not self._claimable_by_sight(task_id):
             return None
         key = lease_key(task_id)
         try:
@@ -79,10 +79,13 @@ class Steps:
     def _record(self, cell: Cell, holder: Holder, until: float | None, task_id: str) -> Record:
         return Record(states.claim(cell, holder.session), holder, until, {"task": task_id})
 
+    def _claimable_by_sight(self, task_id: str) -> bool:
+        source = self._frontier.source(task_id)
+        return source is not None and not self._frontier.is_done(task_id) and self._frontier.settles_at(source) is None
+
     def _claimable(self, task_id: str) -> Cell | None:
         """Where the task stands, if it is ready. Its lease is ours: nobody can change that now."""
-        source = self._frontier.source(task_id)
-        if source is None or self._frontier.is_done(task_id) or self._frontier.settles_at(source) is not None:
+        if not self._claimable_by_sight(task_id):
             return None
         cell = self._pasts.read(task_id).cell
         if cell.state is State.COMPLETED:

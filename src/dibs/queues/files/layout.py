@@ -10,6 +10,7 @@ Names that do not parse are somebody else's files: ignored, never moved, never d
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import cache
 from typing import NamedTuple
 
 from dibs.states import Cell, State
@@ -88,12 +89,18 @@ def is_level(text: str) -> bool:
     return len(text) == 4 and text.isascii() and text.isdigit()
 
 
+@cache
+def _shard_table(shards: int) -> dict[str, str]:
+    """The last two digits of an id -> its shard."""
+    return {f"{number:02x}": f"{number & shards - 1:02x}" for number in range(256)}
+
+
 class Layout:
     """Paths under one root. Pure: touches no file."""
 
     def __init__(self, root: str, shards: int = SHARDS) -> None:
         self.root = root
-        self._shards = {f"{number:02x}": f"{number & shards - 1:02x}" for number in range(256)}
+        self._shards = _shard_table(shards)
         self._leased = f"{root}/leased/"
         self._completed = f"{root}/completed/"
 

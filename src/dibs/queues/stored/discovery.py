@@ -15,10 +15,20 @@ from dibs.queues.stored.layout import Marker, parse_marker
 from dibs.stores.store import Store
 
 PAGE = 1000
+FILTERS = 16
+
+
+class Look:
+    """One claimer's attempt: it is over when everything was looked at once since it began."""
+
+    __slots__ = ("anew",)
+
+    def __init__(self) -> None:
+        self.anew = False
 
 
 class Discovery:
-    """Safe for threads; each marker of a page is given out once."""
+    """Safe for threads; each marker of a page is given out once. Every filter has pages of its own."""
 
     def __init__(
         self, store: Store, clock: Clock, rng: random.Random, facet: Callable[[str], Facet], fresh_seconds: float
@@ -29,55 +39,74 @@ class Discovery:
         self._facet = facet
         self._fresh = fresh_seconds
         self._lock = Lock()
-        self._wanted: Filter | None = None
-        self._levels: list[str] = []
-        self._names: Iterator[str] = iter(())
-        self._page: list[str] = []  # the next one last
-        self.forget()
+        self._pages: dict[Filter, Pages] = {}
 
     def forget(self) -> None:
         """Start again from the highest priority at the next look."""
-        self._since = float("-inf")
+        with self._lock:
+            self._pages.clear()
 
-    def missed(self) -> None:
+    def missed(self, wanted: Filter) -> None:
         """Somebody else took what `next` gave: stop running beside them."""
         with self._lock:
-            self._rng.shuffle(self._page)
+            if wanted in self._pages:
+                self._rng.shuffle(self._pages[wanted].page)
 
-    def next(self, wanted: Filter) -> Marker | None:
+    def next(self, wanted: Filter, look: Look) -> Marker | None:
         """A task that was ready when it was listed, or None after a look at everything."""
         with self._lock:
             now = self._clock.boottime()
-            whole = now - self._since >= self._fresh or wanted != self._wanted
-            if whole:
-                self._restart(wanted, now)
+            pages = self._pages.get(wanted)
+            if pages is None or (now - pages.since >= self._fresh and not look.anew):
+                pages = self._begin(wanted, now, look)
             while True:
-                while self._page:
-                    marker = parse_marker(self._page.pop())
-                    if marker is not None and (not wanted or wanted(self._facet(marker.facet))):
-                        return marker
-                self._page = sorted(islice(self._names, PAGE), key=_name, reverse=True)
-                if self._page:
-                    continue
-                if self._levels:
-                    self._names = self._level(self._levels.pop())
-                elif whole:
-                    self.forget()
+                marker = pages.pop(self._facet)
+                if marker is not None:
+                    return marker
+                self._pages.pop(wanted, None)
+                if look.anew:
                     return None
-                else:
-                    whole = True
-                    self._restart(wanted, now)
+                pages = self._begin(wanted, now, look)
 
-    def _restart(self, wanted: Filter, now: float) -> None:
-        self._wanted, self._since = wanted, now
-        self._page, self._names = [], iter(())
+    def _begin(self, wanted: Filter, now: float, look: Look) -> "Pages":
+        look.anew = True
+        if len(self._pages) >= FILTERS:
+            self._pages.clear()
+        pages = self._pages[wanted] = Pages(self._store, wanted, self._rng, now)
+        return pages
+
+
+class Pages:
+    """A walk through all markers that a filter may want."""
+
+    def __init__(self, store: Store, wanted: Filter, rng: random.Random, since: float) -> None:
+        self.since = since
+        self.page: list[str] = []  # the next one last
+        self._store = store
+        self._wanted = wanted
+        self._names = self._walk(rng)
+
+    def pop(self, facet: Callable[[str], Facet]) -> Marker | None:
+        while True:
+            while self.page:
+                marker = parse_marker(self.page.pop())
+                if marker is not None and (not self._wanted or self._wanted(facet(marker.facet))):
+                    return marker
+            self.page = next(self._names, [])
+            if not self.page:
+                return None
+
+    def _walk(self, rng: random.Random) -> Iterator[list[str]]:
         levels = [level for level in self._store.folders("pending/") if level.isascii() and level.isdigit()]
-        highest = wanted.max_priority
-        self._levels = sorted((level for level in levels if highest is None or int(level) <= highest), key=int)
+        highest = self._wanted.max_priority
+        for level in sorted(levels, key=int, reverse=True):
+            if highest is None or int(level) <= highest:
+                names = self._level(f"pending/{level}/", f"{rng.randrange(256):02x}")
+                while page := sorted(islice(names, PAGE), key=_name, reverse=True):
+                    yield page
 
-    def _level(self, level: str) -> Iterator[str]:
-        prefix = f"pending/{level}/"
-        start = f"{prefix}{self._rng.randrange(256):02x}"
+    def _level(self, prefix: str, shard: str) -> Iterator[str]:
+        start = prefix + shard
         yield from self._store.list(prefix, start)
         yield from takewhile(lambda key: key <= start, self._store.list(prefix))
 

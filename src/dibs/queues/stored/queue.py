@@ -21,7 +21,7 @@ from dibs.queues.leased import LeasedQueue
 from dibs.queues.pausing import Pausing
 from dibs.queues.stored.body import Known, body_of
 from dibs.queues.stored.cells import Cells, event
-from dibs.queues.stored.discovery import Discovery
+from dibs.queues.stored.discovery import Discovery, Look
 from dibs.queues.stored.known_facets import KnownFacets
 from dibs.queues.stored.layout import Marker, cell_key
 from dibs.queues.stored.looks import Looks
@@ -99,23 +99,24 @@ class StoredQueue(LeasedQueue):
         if self._pausing.seen():
             return []
         leases: list[Lease] = []
-        looked_again = False
+        look = Look()
         while len(leases) < limit:
-            marker = self._discovery.next(wanted)
+            marker = self._discovery.next(wanted, look)
             if marker is None:
-                if leases or looked_again or not self._run_upkeep(idle=True):
+                if leases or not self._run_upkeep(idle=True):
                     break
-                looked_again = True
+                look = Look()
                 continue
             lease = self._claim(marker, ttl)
             if lease is not None:
                 leases.append(lease)
+            else:
+                self._discovery.missed(wanted)
         return leases
 
     def _claim(self, marker: Marker, ttl: float) -> Lease | None:
         known = self._cells.settle(marker)
         if known is None:
-            self._discovery.missed()
             return None
         task = known.body.task
         if task.key is not None and self._keys.leftover(task.key, task.id, self._cells.state_of):
@@ -130,7 +131,6 @@ class StoredQueue(LeasedQueue):
         try:
             taken = self._cells.move(known, record, known.body.moved())
         except Changed:
-            self._discovery.missed()
             return None
         held = self._leases.held(cell_key(task.id), taken.seen)
         lease = self._lease_of(self._cells.whole(taken), held)
