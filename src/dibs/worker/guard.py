@@ -1,6 +1,6 @@
 """The guard: keeps a worker's leases while it lives and runs, and cleans up when it is dead.
 
-It beats every third of the TTL for a worker that runs, not for one that is stopped (SIGSTOP): a stopped
+It beats four times a TTL for a worker that runs, not for one that is stopped (SIGSTOP): a stopped
 worker that wakes in time is kept on, one that does not has lost its leases for ever and is told.
 When the worker is dead its children are killed, seen to be gone, and only then are its leases given
 back. The guard runs in a process that runs no task code, so nothing a task does delays a beat.
@@ -17,7 +17,7 @@ from dibs.errors import StorageError
 from dibs.host import process_state
 from dibs.worker.brood import kill_brood, kill_group
 
-BEATS_PER_TTL = 3
+BEATS_PER_TTL = 4
 _LOOKS_PER_TTL = 20
 _KILL_PAUSE = 0.002
 _LONGEST_KILL_PAUSE = 0.5
