@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dibs.errors import BadInput, DibsError, LeaseLost, Refused, StorageError, TaskNotFound
-    from dibs.functions import Functions, task
+    from dibs.functions import Functions, function
     from dibs.queues import open_queue as open
     from dibs.queues.held import Lease
     from dibs.queues.queue import Queue
@@ -35,8 +35,8 @@ __all__ = [
     "StorageError",
     "Task",
     "TaskNotFound",
+    "function",
     "open",
-    "task",
 ]
 
 _HOMES = {
@@ -51,8 +51,8 @@ _HOMES = {
     "StorageError": "dibs.errors:StorageError",
     "Task": "dibs.task:Task",
     "TaskNotFound": "dibs.errors:TaskNotFound",
+    "function": "dibs.functions:function",
     "open": "dibs.queues:open_queue",
-    "task": "dibs.functions:task",
 }
 
 

@@ -2,7 +2,7 @@
 
     import dibs
 
-    @dibs.task("queues/images", max_attempts=5)
+    @dibs.function("queues/images", max_attempts=5)
     def resize(path, width): ...
 
     resize.push("a.jpg", width=300)             # later, by `dibs work queues/images --call app:resize`
@@ -11,7 +11,7 @@
 
     tasks = dibs.Functions("queues/jobs")       # several functions in one queue: --call app:tasks
 
-    @tasks.task(priority="high")
+    @tasks.function(priority="high")
     def index(url): ...
 
 The payload names the function and its arguments: {"function": "resize", "args": ["a.jpg"], "kwargs": {"width": 300}}.
@@ -94,14 +94,14 @@ class Functions:
         self._place = _Place(queue)
         self._functions: dict[str, TaskFunction[Any, Any]] = {}
 
-    def task(self, name: str | None = None, **options: Any) -> Callable[[Callable[P, R]], TaskFunction[P, R]]:
+    def function(self, name: str | None = None, **options: Any) -> Callable[[Callable[P, R]], TaskFunction[P, R]]:
         """Register a function under its own name, or the one given."""
 
-        def register(function: Callable[P, R]) -> TaskFunction[P, R]:
-            chosen = name or function.__name__
+        def register(called: Callable[P, R]) -> TaskFunction[P, R]:
+            chosen = name or called.__name__
             if chosen in self._functions:
                 raise BadInput(f"function {chosen!r} is already registered; give one of them another name")
-            made = TaskFunction(function, chosen, self._place, options)
+            made = TaskFunction(called, chosen, self._place, options)
             self._functions[chosen] = made
             return made
 
@@ -120,11 +120,11 @@ class Functions:
         return self[name]._run(args, kwargs)
 
 
-def task(queue: str | Queue, **options: Any) -> Callable[[Callable[P, R]], TaskFunction[P, R]]:
+def function(queue: str | Queue, **options: Any) -> Callable[[Callable[P, R]], TaskFunction[P, R]]:
     """A decorator: the function becomes one that can be pushed to `queue`, with these options of `Queue.push`."""
 
-    def decorate(function: Callable[P, R]) -> TaskFunction[P, R]:
-        return TaskFunction(function, function.__name__, _Place(queue), options)
+    def decorate(called: Callable[P, R]) -> TaskFunction[P, R]:
+        return TaskFunction(called, called.__name__, _Place(queue), options)
 
     return decorate
 

@@ -25,7 +25,7 @@ from dibs.errors import BadInput
 from dibs.liveness import Holder, Verdict, Watch, holder_from_record
 from dibs.states import Cell, State
 from dibs.stores import settle
-from dibs.stores.store import Changed, Entry, Exists, Store
+from dibs.stores.store import Changed, Entry, Exists, Store, Unsure
 from dibs.task import decode, encode
 
 UNKNOWN_TTL = 60.0
@@ -50,6 +50,11 @@ class Record:
     def held_as(self, epoch: int, session: str) -> bool:
         cell = self.cell
         return cell.state is State.CLAIMED and cell.epoch == epoch and cell.holder == session
+
+    @property
+    def overrun(self) -> bool:
+        """It was, or would have been, renewed for as long as it may be."""
+        return self.until is not None and self.deadline >= self.until - 0.001
 
     @property
     def deadline(self) -> float:
@@ -138,7 +143,7 @@ class Leases:
 class Held:
     """A lease in this process: what was last seen of it, and until when it may be believed in."""
 
-    __slots__ = ("_leases", "deadline", "epoch", "kept", "key", "seen", "session")
+    __slots__ = ("_leases", "deadline", "epoch", "kept", "key", "seen", "session", "unsure")
 
     def __init__(self, leases: Leases, key: str, found: Seen) -> None:
         self._leases = leases
@@ -148,6 +153,7 @@ class Held:
         self.session = found.record.cell.holder
         self.deadline = found.record.deadline
         self.kept = False  # somebody else renews it: only follow
+        self.unsure = False  # a step's answer was lost for good: it may have been done
 
     def renew(self, holder: Holder | None = None) -> bool:
         """One more TTL from now; False when it is lost. `holder` changes who holds it, at the same epoch."""
@@ -183,6 +189,9 @@ class Held:
             try:
                 self.seen = self._leases.swap(self.key, self.seen.version, change(self.seen.record))
                 return self.seen
+            except Unsure:
+                self.unsure = True
+                raise
             except Changed:
                 if not self.refresh():
                     raise Lost(self.found()) from None

@@ -1,7 +1,6 @@
 """The documentation, taken apart: pages, their code blocks, headings and links."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,9 +57,9 @@ class Page:
         return self.text.count("\n", 0, match.start()) + 1
 
 
-def pages() -> Iterator[Page]:
-    for path in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))):
-        yield Page(path, path.read_text(encoding="utf-8"))
+def pages() -> list[Page]:
+    paths = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")))
+    return [Page(path, path.read_text(encoding="utf-8")) for path in paths]
 
 
 def _anchor(title: str) -> str:

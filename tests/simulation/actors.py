@@ -118,7 +118,7 @@ class Worker:
         stage, rng, lease = self._stage, self._stage.rng, hand.lease
         for _ in range(int(rng.random() * 4)):
             hand.process.world.sleep(rng.random() * stage.ttl * 0.7)
-            believes = lease.held
+            believes = attempt(hand.process, lambda: lease.held)
             stage.world.look()
             if not believes and self.guard is None and rng.random() > self._careless:
                 return
@@ -184,7 +184,7 @@ class Guarding:
                     del self._handles[handle]
             if gone or (stage.closing and ward.over):
                 return
-            process.world.sleep(stage.ttl / 3 if self._handles else stage.ttl / 6)
+            process.world.sleep(min(self._handles.values(), default=stage.ttl / 2) / 3)
 
 
 class Shell:

@@ -55,8 +55,8 @@ class FilesBackend:
         try:
             if before is not None and after is not None and before[0] != after[0]:
                 raise Violation("illegal step", f"{source} became {target}")
-            key = json.loads(data).get("key") if before is None else None
-            self._truth.change(task_id, before and before[1], after and after[1], key)
+            record = json.loads(data) if before is None else None
+            self._truth.change(task_id, before and before[1], after and after[1], record)
         except Violation as violation:
             self._world.failed(violation)
             raise

@@ -54,6 +54,10 @@ class Keyring:
         if len(live) > 1:
             raise Violation("key twice", f"key {key!r} was given to {' and to '.join(live)}, which are all live")
 
+    def promised(self) -> set[str]:
+        """Tasks that some push was told of."""
+        return {push.id for push in self._pushes}
+
     def check_end(self) -> None:
         """After the calm: each push had its run."""
         for push in self._pushes:

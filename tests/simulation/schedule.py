@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dibs.errors import TaskNotFound
-from dibs.states import State
+from dibs.states import Cell, State
 
 from . import machines
 from .actors import Guarding, Meddler, Producer, Shell, Worker, drain_once, open_queue
@@ -121,9 +121,16 @@ class _Play:
         while not self.stage.closing:
             drain_once(self.stage, process, queue)
 
-    def _waiting(self) -> dict[str, object]:
-        live = self.truth.live()
-        return {task_id: cell for task_id, cell in live.items() if cell.state is not State.BLOCKED}  # type: ignore[misc]
+    def _waiting(self) -> dict[str, Cell]:
+        """Live tasks that can be done. Of a push that never returned nothing is promised until it has run once."""
+        stage = self.stage
+        promised = {task.id for task in stage.pushed} | stage.keyring.promised()
+        return {
+            task_id: cell
+            for task_id, cell in self.truth.live().items()
+            if (cell.epoch > 0 or task_id in promised)
+            and (cell.state is not State.BLOCKED or self.truth.unblocked(task_id))
+        }
 
     def _host(self) -> SimHost:
         return self.world.rng.choice(self.stage.hosts)

@@ -44,10 +44,8 @@ class StoredBackend:
             return
         task_id = name.rpartition("/")[2]
         try:
-            key = None
-            if before is None and after is not None:
-                key = seen(Entry(after, "")).record.data["task"].get("key")
-            self._truth.change(task_id, was, now, key)
+            pushed = before is None and after is not None
+            self._truth.change(task_id, was, now, seen(Entry(after or b"", "")).record.data["task"] if pushed else None)
         except Violation as violation:
             self._world.failed(violation)
             raise

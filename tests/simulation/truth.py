@@ -1,8 +1,8 @@
 """What really happened to each task. The media tell every change at the moment it takes effect; each must be a
 step of the life cycle, whatever the code that made it believed."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from dibs.states import LIVE, TERMINAL, Cell, State
 
@@ -24,20 +24,23 @@ class Truth:
         self.cells: dict[str, Cell] = {}
         self.steps: dict[str, list[Step]] = {}
         self.keys: dict[str, str] = {}  # task -> key
+        self.after: dict[str, tuple[str, ...]] = {}
         self.purged: dict[str, Cell] = {}
         self.leased: set[tuple[str, int]] = set()
         self.observers: list[Observer] = []
 
-    def change(self, task_id: str, before: Cell | None, after: Cell | None, key: str | None = None) -> None:
-        """A cell changed on the medium; `key` is given at push. Raises Violation."""
+    def change(
+        self, task_id: str, before: Cell | None, after: Cell | None, record: Mapping[str, Any] | None = None
+    ) -> None:
+        """A cell changed on the medium; the task's record is given at push. Raises Violation."""
         known = self.cells.get(task_id)
         if known != before:
             raise Violation("not one cell", f"task {task_id}: {show(before)} -> {show(after)}, but it is {show(known)}")
         step = self._push(task_id, after) if before is None else self._step(task_id, before, after)
         epoch = after.epoch if after is not None else before.epoch if before is not None else 0
         self.steps.setdefault(task_id, []).append(Step(step, epoch, self._world.current, self._world.now))
-        if key is not None:
-            self.keys[task_id] = key
+        if record is not None:
+            self._note(task_id, record)
         if after is None:
             assert before is not None
             self.purged[task_id] = self.cells.pop(task_id)
@@ -48,6 +51,12 @@ class Truth:
         if before is not None:
             for observer in self.observers:
                 observer(task_id, step, before, after)
+
+    def _note(self, task_id: str, record: Mapping[str, Any]) -> None:
+        if "key" in record:
+            self.keys[task_id] = record["key"]
+        if "after" in record:
+            self.after[task_id] = tuple(record["after"])
 
     def _push(self, task_id: str, after: Cell | None) -> str:
         if task_id in self.steps:
@@ -94,6 +103,11 @@ class Truth:
 
     def live(self) -> dict[str, Cell]:
         return {task_id: cell for task_id, cell in self.cells.items() if cell.state in LIVE}
+
+    def unblocked(self, task_id: str) -> bool:
+        """Everything it waits for is completed. One that waits for a key is not judged: which task that is may change."""
+        states = [self.cells[ref].state for ref in self.after.get(task_id, ()) if ref in self.cells]
+        return len(states) == len(self.after[task_id]) and set(states) == {State.COMPLETED}
 
     def completions(self, task_id: str) -> int:
         return sum(step.name == "complete" for step in self.steps[task_id])

@@ -63,7 +63,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
     """Write a module that workers can import; returns its name."""
     folder = tmp_path / "code"
     folder.mkdir()
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")])))
 
     def write(source: str, name: str = "jobs") -> str:
         (folder / f"{name}.py").write_text(textwrap.dedent(source))

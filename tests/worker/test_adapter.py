@@ -34,8 +34,22 @@ def test_ack_by_receipt_from_another_process(adapter: Adapter, url: str, queue: 
     elsewhere = Adapter(url)
     elsewhere.ack(message.receipt)
     assert queue.get(name).state is State.COMPLETED
-    with pytest.raises(LeaseLost):
-        adapter.ack(message)
+    elsewhere.close()
+
+
+def test_ack_after_another_got_it_is_refused(adapter: Adapter, url: str, queue: Queue) -> None:
+    adapter.push("x")
+    first = adapter.poll()
+    assert first is not None
+    elsewhere = Adapter(url)
+    elsewhere.nack(first.receipt)
+    second = elsewhere.poll()
+    assert second is not None
+    for step in (adapter.ack, adapter.nack, adapter.heartbeat):
+        with pytest.raises(LeaseLost):
+            step(first.receipt)
+    elsewhere.ack(second, result=2)
+    assert queue.detail(second.id).result == 2
     elsewhere.close()
 
 

@@ -140,17 +140,19 @@ def test_a_step_that_was_begun_is_finished_though_its_caller_is_cancelled(url: s
     async def use(opened: aio.Queue) -> None:
         lease = await opened.claim(ttl=60)
         assert lease is not None
-        begun = threading.Event()
+        begun, go_on = threading.Event(), threading.Event()
         complete = opened.sync.complete
 
         def slow(*args: Any, **kwargs: Any) -> None:
             begun.set()
+            go_on.wait()
             complete(*args, **kwargs)
 
         opened.sync.complete = slow  # type: ignore[method-assign]
         completing = asyncio.create_task(lease.complete())
         await asyncio.to_thread(begun.wait)
         completing.cancel()
+        go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await completing
         assert lease.state == "completed"

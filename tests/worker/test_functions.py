@@ -15,7 +15,7 @@ from dibs.worker.supervisor import Supervisor
 
 @pytest.fixture
 def resize(queue: Queue) -> TaskFunction[..., str]:
-    @dibs.task(queue, priority="high", max_attempts=7)
+    @dibs.function(queue, priority="high", max_attempts=7)
     def resize(path: str, width: int = 100) -> str:
         """Make it smaller."""
         return f"{path}@{width}"
@@ -61,17 +61,17 @@ def test_arguments_are_checked_at_push(resize: TaskFunction[..., str], queue: Qu
 
 def test_unknown_option(queue: Queue) -> None:
     with pytest.raises(BadInput, match="option 'prority' is not known"):
-        dibs.task(queue, prority=3)(lambda: None)
+        dibs.function(queue, prority=3)(lambda: None)
 
 
 def test_registry_runs_only_what_is_registered(queue: Queue) -> None:
     tasks = Functions(queue)
 
-    @tasks.task(priority="low")
+    @tasks.function(priority="low")
     def add(a: int, b: int) -> int:
         return a + b
 
-    @tasks.task("minus")
+    @tasks.function("minus")
     def subtract(a: int, b: int) -> int:
         return a - b
 
@@ -83,7 +83,7 @@ def test_registry_runs_only_what_is_registered(queue: Queue) -> None:
     with pytest.raises(BadInput, match=r"'os.system' is not registered; registered: add, minus"):
         tasks.run_lease(claimed(queue))
     with pytest.raises(BadInput, match="already registered"):
-        tasks.task("minus")(add.function)
+        tasks.function("minus")(add.function)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_decorated_function_runs_no_other(resize: TaskFunction[..., str], queue:
 
 def test_importing_an_application_opens_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    dibs.task("queues/x")(lambda: None)
+    dibs.function("queues/x")(lambda: None)
     Functions("queues/y")
     assert list(tmp_path.iterdir()) == []
 
@@ -115,9 +115,9 @@ def test_worked_off_by_a_worker(
     module(f"""
         import dibs
         tasks = dibs.Functions({url!r})
-        @tasks.task()
+        @tasks.function()
         def add(a, b=1): return a + b
-        @tasks.task()
+        @tasks.function()
         async def later(a): return [a]
     """)
     one = queue.push({"function": "add", "args": [1], "kwargs": {"b": 4}})

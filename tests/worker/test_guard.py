@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from dibs.clock import SYSTEM
 from dibs.errors import StorageError
 from dibs.queues.heart import MARK
 from dibs.worker.guard import Guard, Ward
@@ -18,14 +17,29 @@ from dibs.worker.guard import Guard, Ward
 from .conftest import alive, lines, until
 
 
+class Time:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def boottime(self) -> float:
+        return self.now
+
+    def wall(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 class Store:
     """What the guard beats: it records what is asked of it, and can be told to fail."""
 
-    clock = SYSTEM
-
     def __init__(self, ttl: float) -> None:
+        self.clock = Time()
         self.ttl = ttl
-        self.deadline = SYSTEM.boottime() + ttl
+        self.deadline = self.clock.now + ttl
         self.beats = 0
         self.broken = False
         self.ended: list[str] = []
@@ -34,10 +48,10 @@ class Store:
     def beat(self, handle: str) -> float | None:
         if self.broken:
             raise StorageError("the disk is full")
-        if SYSTEM.boottime() >= self.deadline:
+        if self.clock.now >= self.deadline:
             return None
         self.beats += 1
-        self.deadline = SYSTEM.boottime() + self.ttl
+        self.deadline = self.clock.now + self.ttl
         return self.deadline
 
     def end(self, handle: str) -> None:
@@ -92,53 +106,61 @@ def ready(ttl: float, pid: int, **more: Any) -> tuple[Guard, Store, Told, Ward]:
     return guard, store, told, ward
 
 
-def test_beats_at_once_and_a_third_of_the_ttl_apart(worker: "subprocess.Popen[bytes]") -> None:
-    guard, store, told, _ = ready(0.6, worker.pid)
+def test_beats_at_once_and_four_times_a_ttl(worker: "subprocess.Popen[bytes]") -> None:
+    guard, store, told, _ = ready(8.0, worker.pid)
     assert store.beats == 1
-    assert 0 < guard.step() <= 0.2
-    begun = SYSTEM.boottime()
-    run(guard, lambda: SYSTEM.boottime() - begun > 1.5, "some TTLs to pass")
-    assert 5 <= store.beats <= 9
+    for number in range(2, 8):
+        store.clock.now += 1.99
+        assert 0 < guard.step() < 0.02
+        assert store.beats == number - 1
+        store.clock.now += 0.02
+        assert 1.9 < guard.step() <= 2.0
+        assert store.beats == number
     assert told.words == []
 
 
 def test_a_stopped_worker_is_not_kept_and_told_when_it_is_lost(worker: "subprocess.Popen[bytes]") -> None:
-    guard, store, told, ward = ready(0.5, worker.pid)
+    guard, store, told, ward = ready(6.0, worker.pid)
     worker.send_signal(signal.SIGSTOP)
     run(guard, lambda: ward.stopped, "the guard to see it")
-    beats = store.beats
-    run(guard, lambda: told.words == ["lost h"], "it to be lost")
-    assert store.beats == beats
-    assert SYSTEM.boottime() >= store.deadline
+    while store.clock.now < store.deadline - 0.01:
+        assert guard.step() <= 0.5, "it must see in time that it wakes"
+        assert (store.beats, told.words) == (1, [])
+        store.clock.now += 0.5
+    store.clock.now = store.deadline
+    guard.step()
+    assert told.words == ["lost h"]
     worker.send_signal(signal.SIGCONT)
     run(guard, lambda: not ward.stopped, "it to wake")
-    assert store.beats == beats
+    assert store.beats == 1
     assert store.ended == []
 
 
 def test_a_worker_that_wakes_in_time_is_kept_on(worker: "subprocess.Popen[bytes]") -> None:
-    guard, store, told, ward = ready(2.0, worker.pid)
+    guard, store, told, ward = ready(6.0, worker.pid)
     worker.send_signal(signal.SIGSTOP)
-    run(guard, lambda: ward.stopped and SYSTEM.boottime() > store.deadline - 1.0, "half of its TTL to pass")
-    beats = store.beats
+    run(guard, lambda: ward.stopped, "the guard to see it")
+    store.clock.now += 5.9
+    guard.step()
+    assert store.beats == 1
     worker.send_signal(signal.SIGCONT)
-    run(guard, lambda: store.beats > beats, "beats to go on")
+    run(guard, lambda: store.beats == 2, "beats to go on")
     assert told.words == []
 
 
 def test_commands_of_a_stopped_worker_die_before_its_lease_is_over(worker: "subprocess.Popen[bytes]") -> None:
     command = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    guard, store, told, _ = ready(0.5, worker.pid, groups=lambda: [command.pid])
+    guard, store, told, ward = ready(6.0, worker.pid, groups=lambda: [command.pid])
     worker.send_signal(signal.SIGSTOP)
-    died_at = []
-
-    def watched() -> bool:
-        if not died_at and command.poll() is not None:
-            died_at.append(SYSTEM.boottime())
-        return told.words == ["lost h"]
-
-    run(guard, watched, "it to be lost")
-    assert died_at and died_at[0] < store.deadline
+    run(guard, lambda: ward.stopped, "the guard to see it")
+    store.clock.now += 5.0
+    guard.step()
+    assert alive(command.pid)
+    store.clock.now += 0.7
+    guard.step()
+    assert command.wait(20) == -signal.SIGKILL
+    assert store.clock.now < store.deadline
+    assert told.words == []
 
 
 def test_the_dead_are_buried_after_their_children(worker: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
@@ -193,29 +215,38 @@ def test_a_reused_pid_is_not_the_worker() -> None:
 def test_trouble_with_the_storage_is_told_and_tried_again_while_there_is_time(
     worker: "subprocess.Popen[bytes]",
 ) -> None:
-    guard, store, told, _ = ready(1.5, worker.pid)
+    guard, store, told, _ = ready(6.0, worker.pid)
     store.broken = True
-    run(guard, lambda: told.words.count("trouble") >= 2, "trouble")
+    store.clock.now += 2.0
+    assert guard.step() <= 0.5
+    assert told.words == ["trouble"]
     store.broken = False
-    beats = store.beats
-    run(guard, lambda: store.beats > beats, "the next beat")
+    store.clock.now += 0.5
+    guard.step()
+    assert store.beats == 2
     store.broken = True
-    run(guard, lambda: "lost h" in told.words, "it to be lost in the end")
+    while store.clock.now < store.deadline:
+        assert "lost h" not in told.words
+        store.clock.now += 0.5
+        guard.step()
+    assert told.words[-1] == "lost h"
 
 
 def test_limits_are_told_once(worker: "subprocess.Popen[bytes]") -> None:
-    guard, _, told, ward = ready(5.0, worker.pid)
-    ward.limits["a", 1] = SYSTEM.boottime() + 0.1
-    assert guard.step() <= 0.1
-    run(guard, lambda: told.words == ["over a 1"], "the limit")
+    guard, store, told, ward = ready(60.0, worker.pid)
+    ward.limits["a", 1] = store.clock.now + 0.1
+    assert guard.step() <= 0.11
+    assert told.words == []
+    store.clock.now += 0.1
+    guard.step()
     guard.step()
     assert told.words == ["over a 1"]
 
 
 def test_a_dropped_handle_is_beaten_no_more(worker: "subprocess.Popen[bytes]") -> None:
-    guard, store, told, ward = ready(0.3, worker.pid)
+    guard, store, told, ward = ready(6.0, worker.pid)
     guard.drop(ward, "h")
-    beats = store.beats
-    run(guard, lambda: SYSTEM.boottime() > store.deadline, "its TTL to pass")
-    assert store.beats == beats
+    store.clock.now += 7.0
+    guard.step()
+    assert store.beats == 1
     assert told.words == []

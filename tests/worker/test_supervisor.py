@@ -147,7 +147,7 @@ def test_stopped_runner_loses_its_task_and_works_on_when_it_wakes(
     queue.push(0)
     until(lambda: supervisor.totals().completed == 1, "the woken worker to go on")
     assert lines(tmp_path / "log") == [line, line], "it is the same process"
-    assert [event["event"] for event in news(supervisor)] == ["silent", "lost"]
+    assert "lost" in {event["event"] for event in news(supervisor)}
 
 
 def test_command_of_a_killed_runner_is_dead_before_another_takes_the_task(

@@ -15,7 +15,7 @@ from dibs.clock import SYSTEM, Clock
 from dibs.errors import BadInput, LeaseLost
 from dibs.host import Host
 from dibs.lease import Held, Leases, Lost, Record
-from dibs.liveness import Holder, Watch
+from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.states import State
@@ -48,6 +48,10 @@ class LeasedQueue(Queue):
     @abstractmethod
     def _cell_key(self, task_id: str) -> str:
         """Where the lease record of a task is kept."""
+
+    @abstractmethod
+    def _expire(self, task_id: str, held: Held, verdict: Verdict) -> None:
+        """Give back what was seen to be held, unless it has changed since."""
 
     def _holder(self, ttl: float) -> Holder:
         """This process, or the one it claims for, as the holder of one new lease; the beat is now."""
@@ -103,7 +107,12 @@ class LeasedQueue(Queue):
         holder = held.seen.record.holder
         if holder is not None and holder.boot != self.host.boot:
             self._adopt(lease, held, holder)
-        elif not (held.follow() if held.kept else held.renew()):
+        elif held.kept:
+            if not held.follow():
+                raise self._lost(lease)
+        elif not held.renew():
+            if held.refresh():
+                self._expire(lease.id, held, Verdict.SILENT)  # its time is over though we live: give it back
             raise self._lost(lease)
         lease.deadline = held.deadline
 
@@ -161,6 +170,11 @@ class LeasedQueue(Queue):
             return held.deadline
         del self._beaten[handle]
         return None
+
+    def end(self, handle: str) -> None:
+        held = self._beaten.pop(handle, None) or self._held_by(handle)
+        if held is not None and held.refresh():
+            self._expire(handle.split(":", 2)[2], held, Verdict.DEAD)
 
     def _held_by(self, handle: str) -> Held | None:
         """What a handle names, if it is still held and from this boot."""

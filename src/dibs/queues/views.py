@@ -19,6 +19,7 @@ class Capabilities:
     processes: bool = True  # other processes that open the same URL see the same queue
     settings: bool = True  # max_attempts, max_runtime, backoff per task
     order: bool = True  # higher priority first, roughly oldest first
+    owned: bool = True  # payloads come back as pushed, an ended task frees its key, purge deletes; else: others' files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """A Python function per task: called with the payload, its return value is the result.
 
-A second parameter named `lease` or `task` gets just that. Functions made with `dibs.task` and
+A second parameter named `lease` or `task` gets just that. Functions made with `dibs.function` and
 registries (`dibs.Functions`) take their arguments from the payload. An async function is run to its end.
 """
 

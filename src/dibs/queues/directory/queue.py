@@ -39,7 +39,7 @@ from dibs.states import Cell, State
 from dibs.stores.files import FileStore
 from dibs.stores.refusal import refusals
 from dibs.stores.store import Changed
-from dibs.task import Task, encode
+from dibs.task import Task, checked_number, encode
 
 UPKEEP_SECONDS = 1.0
 IDLE_UPKEEP_SECONDS = 0.1
@@ -48,7 +48,9 @@ IDLE_UPKEEP_SECONDS = 0.1
 class DirectoryQueue(LeasedQueue):
     """A queue that is a folder of files."""
 
-    capabilities = Capabilities(facets=False, scheduling=False, dependencies=False, settings=False, order=False)
+    capabilities = Capabilities(
+        facets=False, scheduling=False, dependencies=False, settings=False, order=False, owned=False
+    )
     idle_seconds = 0.5
 
     @classmethod
@@ -84,7 +86,7 @@ class DirectoryQueue(LeasedQueue):
             settings.folder, settings.done, apart, settings.settle, store.now, self.rng
         )
         self._pasts = Pasts(store, self._leases)
-        self._steps = Steps(store, self._leases, self._pasts, frontier, clock, settings.limits)
+        self._steps = Steps(store, self._leases, self._pasts, frontier, clock, self.rng, settings.limits)
         self._recovery = Recovery(store, self._leases, self._watch, self._steps)
         self._scanning = Scanning(frontier, self._pasts, self._recovery.held, store.now)
         self._looks = Looks(
@@ -177,8 +179,7 @@ class DirectoryQueue(LeasedQueue):
         self._finish(lease, states.complete, "completed", result=result)
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
-        if delay < 0:
-            raise BadInput(f"delay {delay} is negative; use seconds from now")
+        checked_number("delay", delay, 0)
         due = self.store_time() + delay if delay else 0.0
         self._finish(lease, lambda cell: states.release(cell, due), "")
 
@@ -208,10 +209,8 @@ class DirectoryQueue(LeasedQueue):
         known = self._looks.known(task_id)
         return None if known is None else known.lease or Record(known.cell)
 
-    def end(self, handle: str) -> None:
-        held = self._beaten.pop(handle, None) or self._held_by(handle)
-        if held is not None and held.refresh():
-            self._steps.expire(handle.split(":", 2)[2], held.seen, Verdict.DEAD)
+    def _expire(self, task_id: str, held: Held, verdict: Verdict) -> None:
+        self._steps.expire(task_id, held.seen, verdict)
 
     # Look
 

@@ -10,6 +10,7 @@ the witness, if it was written, and the past, if that was.
 """
 
 import os
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,13 +51,21 @@ def lease_key(task_id: str) -> str:
 
 class Steps:
     def __init__(
-        self, store: FileStore, leases: Leases, pasts: Pasts, frontier: Frontier, clock: Clock, limits: Limits
+        self,
+        store: FileStore,
+        leases: Leases,
+        pasts: Pasts,
+        frontier: Frontier,
+        clock: Clock,
+        rng: random.Random,
+        limits: Limits,
     ) -> None:
         self._store = store
         self._leases = leases
         self._pasts = pasts
         self._frontier = frontier
         self._clock = clock
+        self._rng = rng
         self._limits = limits
 
     def claim(self, task_id: str, holder: Holder, until: float | None) -> Held | None:
@@ -132,12 +141,16 @@ class Steps:
     def _expired(self, task_id: str, record: Record, past: Past, verdict: Verdict) -> Past:
         if self._frontier.is_done(task_id):
             return past.then(states.complete(record.cell), self._event(record, "completed"), self._store.now())
-        over = record.until is not None and record.deadline >= record.until
-        what = "timed out" if over and verdict is Verdict.SILENT else str(verdict)
-        cell = states.expire(record.cell, self._limits.max_deaths, counts=verdict is not Verdict.REBOOTED)
-        holder = record.holder
-        who = f"worker {holder.worker} on {holder.host}" if holder else "its worker"
-        event = self._event(record, what, f"{who} {what} while holding it")
+        limits = self._limits
+        if record.overrun and verdict is Verdict.SILENT:
+            wait = states.backoff(limits.backoff, limits.max_backoff, record.cell.attempts + 1, self._rng)
+            cell = states.fail(record.cell, limits.max_attempts, self._store.now() + wait if wait else 0.0)
+            event = self._event(record, "timed out", f"held longer than its max_runtime of {limits.max_runtime:g} s")
+        else:
+            cell = states.expire(record.cell, limits.max_deaths, counts=verdict is not Verdict.REBOOTED)
+            holder = record.holder
+            who = f"worker {holder.worker} on {holder.host}" if holder else "its worker"
+            event = self._event(record, str(verdict), f"{who} {verdict} while holding it")
         return past.then(cell, event, self._store.now() if cell.state is State.FAILED else 0.0)
 
     def steward(self, task_id: str, holder: Holder, follow: Callable[[Cell], Cell]) -> Cell | None:

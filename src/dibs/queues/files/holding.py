@@ -109,7 +109,10 @@ class Holding:
                 return self._move_under(lease, self._successor(lease))
             if session.guarded:
                 lease.deadline = self.kept_until(lease)
-                return self._parts.clock.boottime() < lease.deadline
+                if self._parts.clock.boottime() < lease.deadline:
+                    return True
+                self._lapse(lease)  # we may no longer rely on it, though the guard may still keep its session
+                return False
             now = self._parts.clock.boottime()
             if now >= lease.deadline or overrun(lease, now):
                 self._lapse(lease)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import BadInput, LeaseLost, TaskNotFound
+from dibs.errors import BadInput, LeaseLost, StorageError, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.queues.files import looks
@@ -153,11 +153,18 @@ class FilesQueue(Queue):
             self._holding.remove(lease)
             if lease.key is not None:
                 self._steering.ended(lease.task, State.COMPLETED)
-            if self._waits.in_use() and self._steering.free_waiting(lease.id):
-                self._claimer.look_again()
-                parts.ring()
+            self._free_waiting(lease.id)
         except OSError as error:
             raise storage_error(error, f"cannot complete a task of {self.root}") from error
+
+    def _free_waiting(self, task_id: str) -> None:
+        """Best effort: the task is completed whatever happens here, and idle workers re-check what is blocked."""
+        try:
+            if self._waits.in_use() and self._steering.free_waiting(task_id):
+                self._claimer.look_again()
+                self._parts.ring()
+        except (OSError, StorageError):
+            pass
 
     @told("release a task of")
     def release(self, lease: Lease, delay: float = 0.0) -> None:

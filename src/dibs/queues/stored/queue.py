@@ -10,7 +10,7 @@ from typing import Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import BadInput, LeaseLost, Refused, TaskNotFound
+from dibs.errors import LeaseLost, Refused, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.keys import Keys
@@ -33,7 +33,7 @@ from dibs.queues.stored.waits import Waits
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Store
-from dibs.task import Task, encode, is_id, new_id
+from dibs.task import Task, checked_number, encode, is_id, new_id
 
 
 class StoredQueue(LeasedQueue):
@@ -63,7 +63,7 @@ class StoredQueue(LeasedQueue):
         self._keys = Keys(store, clock=clock, rng=self.rng, host=self.host, process=process)
         self._waits = Waits(store, self._keys.lookup, cells.state_of)
         self._facets = KnownFacets(store)
-        self._steps = Steps(cells, self._keys, self._waits, clock, cells.state_of)
+        self._steps = Steps(cells, self._keys, self._waits, clock, self.rng, cells.state_of)
         self._pusher = Pusher(
             cells, self._keys, self._waits, self._facets, self._steps.withdraw, lambda: new_id(self.clock)
         )
@@ -170,8 +170,7 @@ class StoredQueue(LeasedQueue):
                     self._discovery.forget()
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
-        if delay < 0:
-            raise BadInput(f"delay {delay} is negative; use seconds from now")
+        checked_number("delay", delay, 0)
         due = self.store_time() + delay if delay else 0.0
         self._finish(lease, "", lambda cell: states.release(cell, due))
 
@@ -205,7 +204,7 @@ class StoredQueue(LeasedQueue):
         try:
             seen = held.step(change)
         except Lost as lost:
-            if what == "completed" and lost.now is not None and _completed_by(held, lost.now.cell):
+            if held.unsure and what == "completed" and lost.now is not None and _completed_by(held, lost.now.cell):
                 return None
             lease.state = "lost"
             raise self._lost_to(lease.id, lease.epoch, lost.now) from None
@@ -215,11 +214,9 @@ class StoredQueue(LeasedQueue):
             self._discovery.forget()
         return done
 
-    def end(self, handle: str) -> None:
-        held = self._beaten.pop(handle, None) or self._held_by(handle)
-        if held is not None and held.refresh() and held.seen.record.cell.state is State.CLAIMED:
-            self._steps.expire(Known(body_of(held.seen.record), held.seen), Verdict.DEAD)
-            self._discovery.forget()
+    def _expire(self, task_id: str, held: Held, verdict: Verdict) -> None:
+        self._steps.expire(Known(body_of(held.seen.record), held.seen), verdict)
+        self._discovery.forget()
 
     def _some_blocked(self) -> bool:
         """False: certainly nobody waits for a task just completed, or the next idle worker will see to it."""

@@ -3,6 +3,7 @@
 Each reads the task, and swaps its cell from exactly what was read. Any number of processes may do the same at once.
 """
 
+import random
 from collections.abc import Callable
 
 from dibs import states
@@ -21,24 +22,35 @@ from dibs.stores.store import Changed
 
 class Steps:
     def __init__(
-        self, cells: Cells, keys: Keys, waits: Waits, clock: Clock, find: Callable[[str], State | None]
+        self,
+        cells: Cells,
+        keys: Keys,
+        waits: Waits,
+        clock: Clock,
+        rng: random.Random,
+        find: Callable[[str], State | None],
     ) -> None:
         self._cells = cells
         self._store = cells.store
         self._keys = keys
         self._waits = waits
         self._clock = clock
+        self._rng = rng
         self._find = find
 
     def expire(self, known: Known, verdict: Verdict) -> bool:
         """The holder is gone. False when somebody else was faster, or it lives after all."""
         record, task = known.seen.record, known.body.task
-        over = record.until is not None and record.deadline >= record.until
-        what = "timed out" if over and verdict is Verdict.SILENT else str(verdict)
-        cell = states.expire(known.cell, task.max_deaths, counts=verdict is not Verdict.REBOOTED)
-        holder = record.holder
-        who = f"worker {holder.worker} on {holder.host}" if holder else "its worker"
-        noted = event(known, what, round(self._clock.wall(), 3), f"{who} {what} while holding it")
+        if record.overrun and verdict is Verdict.SILENT:
+            wait = states.backoff(task.backoff, task.max_backoff, known.cell.attempts + 1, self._rng)
+            cell = states.fail(known.cell, task.max_attempts, self._store.now() + wait if wait else 0.0)
+            error = f"held longer than its max_runtime of {task.max_runtime:g} s"
+            noted = event(known, "timed out", round(self._clock.wall(), 3), error)
+        else:
+            cell = states.expire(known.cell, task.max_deaths, counts=verdict is not Verdict.REBOOTED)
+            holder = record.holder
+            who = f"worker {holder.worker} on {holder.host}" if holder else "its worker"
+            noted = event(known, str(verdict), round(self._clock.wall(), 3), f"{who} {verdict} while holding it")
         ended = self._store.now() if cell.state is State.FAILED else 0.0
         return self._moved(known, Record(cell), known.body.moved(noted, ended))
 

@@ -75,7 +75,7 @@ class Basics(Contract):
             lease.complete()
         assert self.counts(queue) == {"completed": 30}
 
-    @needs("push")
+    @needs("owned", "push")
     @pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
     def test_a_payload_comes_back_as_it_was(self, queue: Queue, payload: Any) -> None:
         task = queue.push(payload)
@@ -89,7 +89,7 @@ class Basics(Contract):
         self.take(queue).complete(result)
         assert self.open().detail(task.id).result == result
 
-    @needs("push")
+    @needs("owned", "push")
     def test_push_many_keeps_the_order_and_takes_payloads_and_new_tasks(self, queue: Queue) -> None:
         pushed = queue.push_many([{"n": 0}, NewTask(payload={"n": 1}), {"n": 2}])
         assert [task.payload["n"] for task in pushed] == [0, 1, 2]

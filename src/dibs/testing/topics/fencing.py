@@ -103,7 +103,7 @@ class Fencing(Contract):
         assert (detail.task.epoch, detail.result) == (2, "second")
         assert "epoch 2" in queue.why(task.id).text
 
-    @needs("push")
+    @needs("owned", "push")
     def test_a_purged_task_is_lost_to_its_stale_holder(self, queue: Queue) -> None:
         task = queue.push(1)
         stale = self.take(queue, ttl=self.units(20))

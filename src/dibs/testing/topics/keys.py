@@ -46,7 +46,7 @@ class KeyRules(Contract):
         first = queue.push("first", key="k")
         again = self.open().push("again", key="k")
         assert (first.duplicate, again.duplicate) == (False, True)
-        assert (again.id, again.payload) == (first.id, "first")
+        assert (again.id, again.payload) == (first.id, first.payload)
         assert self.counts(queue) == {"ready": 1}
 
     @needs("keys", "push")
@@ -70,7 +70,7 @@ class KeyRules(Contract):
         task = queue.push(1, key="k", delay=self.units(50))
         assert queue.push(2, key="k").id == task.id
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     def test_a_completed_task_frees_its_key(self, queue: Queue) -> None:
         first = queue.push(1, key="k")
         self.take(queue).complete()
@@ -80,7 +80,7 @@ class KeyRules(Contract):
         assert queue.get("k").id == second.id
         assert self.counts(queue) == {"ready": 1, "completed": 1}
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     def test_a_key_may_be_unique_among_completed_tasks_too(self, queue: Queue) -> None:
         first = queue.push(1, key="k", unique="completed")
         self.take(queue).complete()
@@ -90,7 +90,7 @@ class KeyRules(Contract):
         assert queue.claim() is None
         assert not queue.push(3, key="k").duplicate
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     @pytest.mark.parametrize("unique", ["live", "completed"])
     def test_failed_and_cancelled_tasks_hold_no_key(self, queue: Queue, unique: str) -> None:
         failed = queue.push(1, key="k", unique=unique)
@@ -102,7 +102,7 @@ class KeyRules(Contract):
         assert third.id not in (failed.id, cancelled.id)
         assert self.take(queue).id == third.id
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     def test_a_retry_takes_the_key_back_only_if_it_is_free(self, queue: Queue) -> None:
         first = queue.push(1, key="k")
         self.take(queue).fail("no", retry=False)
@@ -122,7 +122,7 @@ class KeyRules(Contract):
         assert queue.cancel("k").id == task.id
         assert queue.retry("k").id == task.id
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     def test_a_purged_task_leaves_its_key_free(self, queue: Queue) -> None:
         queue.push(1, key="k", unique="completed")
         self.take(queue).complete()
@@ -132,7 +132,7 @@ class KeyRules(Contract):
             queue.get("k")
         assert not queue.push(2, key="k", unique="completed").duplicate
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     @pytest.mark.parametrize("key", HOSTILE, ids=ascii)
     def test_a_hostile_key_is_only_a_name(self, queue: Queue, key: str) -> None:
         task = queue.push({"n": 1}, key=key)
@@ -148,7 +148,7 @@ class KeyRules(Contract):
         with pytest.raises(TaskNotFound):
             queue.get(key)
 
-    @needs("keys", "push")
+    @needs("owned", "keys", "push")
     @pytest.mark.parametrize("keys", ALIKE, ids=ascii)
     def test_keys_that_look_alike_are_different(self, queue: Queue, keys: list[str]) -> None:
         pushed = {key: queue.push(key, key=key) for key in keys}

@@ -51,7 +51,7 @@ def deeper(frames: int, call: Callable[[], Any]) -> Any:
 
 
 class Limits(Contract):
-    @needs("push")
+    @needs("owned", "push")
     def test_a_payload_of_ten_megabytes(self, queue: Queue) -> None:
         payload = {"data": "ü€" * 2_500_000}
         task = queue.push(payload)

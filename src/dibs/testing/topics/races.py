@@ -39,7 +39,7 @@ class Races(Contract):
         assert Counter(taken) == Counter(ids)
         assert self.counts(queue) == {"completed": 500}
 
-    @needs("push")
+    @needs("push", "settings")
     def test_threads_push_claim_fail_and_release_together(self, queue: Queue) -> None:
         queues = [queue, self.open()]
         start = threading.Barrier(CONTENDERS)

@@ -84,6 +84,7 @@ class Steering(Contract):
         queue.pause()
         assert queue.paused == ""
 
+    @needs("owned")
     def test_a_purge_removes_what_ended_long_enough_ago(self, queue: Queue) -> None:
         old = self.add(queue, "old")
         self.take(queue).complete("result")
@@ -99,6 +100,7 @@ class Steering(Contract):
         assert self.state(queue, young.id) is State.COMPLETED
         assert self.state(queue, ready.id) is State.READY
 
+    @needs("owned")
     def test_a_purge_keeps_to_its_state(self, queue: Queue) -> None:
         for n in range(3):
             self.add(queue, {"n": n})

@@ -114,7 +114,7 @@ class Views(Contract):
         assert "big" in queue.why(task.id, labels=["gpu", "big"]).text
         assert "priority 100" in queue.why(task.id, max_priority=50).text
 
-    @needs("push")
+    @needs("owned", "push")
     def test_a_task_shows_what_was_pushed(self, queue: Queue) -> None:
         before = queue.store_time()
         task = queue.push({"url": "x"})

@@ -1,0 +1,28 @@
+"""The contract on `dir:`: a folder of somebody's files."""
+
+import time
+from typing import Any
+
+import dibs
+import pytest
+from dibs.queues.directory import DirectoryQueue
+from dibs.queues.queue import Queue
+from dibs.stores.files import FileStore
+from dibs.testing import ManualClock, QueueContract
+
+
+class TestDir(QueueContract):
+    capabilities = DirectoryQueue.capabilities
+
+    @pytest.fixture(autouse=True)
+    def _shift_store_time(self, monkeypatch: pytest.MonkeyPatch, _prepare: None) -> None:
+        """The file server's clock moves with the manual one."""
+        assert isinstance(self.clock, ManualClock)
+        (self.tmp_path / "in").mkdir()
+        monkeypatch.setattr(FileStore, "now", lambda store: time.time() + getattr(store._clock, "advanced", 0.0))
+
+    def make_queue(self, **options: Any) -> Queue:
+        return dibs.open(self.place(), **options)
+
+    def place(self) -> str:
+        return f"dir:{self.tmp_path}/in?done={self.tmp_path}/out&settle=0"
