@@ -180,3 +180,22 @@ def test_control_characters_do_not_reach_the_terminal(dibs: Run) -> None:
     dibs("resume", "q")
     assert dibs("claim", "q").json["key"] == nasty
     assert not set("\x1b\x07\u202e") & set(dibs("claimed", "q").out)
+
+
+@pytest.mark.parametrize("command", ["list", "stats", "claimed"])
+def test_looking_at_a_folder_leaves_no_trace(dibs: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_text("a")
+    assert dibs(command, "dir:in?settle=0").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_folder_is_claimed_from_like_any_queue(dibs: Run, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_text("a")
+    url = "dir:in?done=out&settle=0"
+    lease = dibs("claim", url).json
+    assert dibs("claimed", url, "--json").json["pid"] is None
+    assert dibs("complete", url, lease["id"], "--epoch", "1", "--result", "7").code == 0
+    assert dibs("show", url, "a", "--json").json["result"] == 7
+    assert (tmp_path / "in" / "a").read_text() == "a"

@@ -27,13 +27,13 @@ def main() -> int:
 
     counts: Counter = Counter()
     began = time.monotonic()
-    events = tasks = completed = 0
+    events = 0
+    steps: Counter = Counter()
     for backend in backends:
         for seed in range(args.first, args.first + args.schedules):
             outcome = run(seed, backend)
             events += outcome.events
-            tasks += outcome.tasks
-            completed += outcome.completed
+            steps.update(outcome.steps)
             if outcome.violation:
                 counts[outcome.violation.kind] += 1
                 if counts[outcome.violation.kind] <= 3:
@@ -41,7 +41,7 @@ def main() -> int:
                 if not args.keep_going:
                     return 1
     spent = time.monotonic() - began
-    print(f"{args.schedules} schedules in {spent:.1f} s, {spent/args.schedules/len(backends)*1e3:.2f} ms each; events {events} tasks {tasks} completed {completed}", dict(counts))
+    print(f"{args.schedules} schedules in {spent:.1f} s, {spent/args.schedules/len(backends)*1e3:.2f} ms each; events {events} {dict(steps)}", dict(counts))
     return 0
 
 

@@ -32,6 +32,9 @@ class Cloud:
         self.expect(key, version)
         return self._set(key, data)
 
+    def put(self, key: str, data: bytes) -> str:
+        return self._set(key, data)
+
     def delete(self, key: str) -> bool:
         entry = self.entries.pop(key, None)
         if entry is None:
@@ -107,6 +110,10 @@ class SimStore:
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         return self._write("replace", key, lambda: self._cloud.replace(key, data, version))
+
+    def put(self, key: str, data: bytes) -> str:
+        """Whatever is there. No store offers this; broken variants use it."""
+        return self._write("put", key, lambda: self._cloud.put(key, data))
 
     def delete(self, key: str) -> bool:
         return self._write("delete", key, lambda: self._cloud.delete(key))

@@ -2,23 +2,26 @@
 
 from dataclasses import dataclass, field
 
-from dibs.errors import TaskNotFound
-from dibs.states import Cell, State
-
 from . import machines
-from .actors import Guarding, Meddler, Producer, Shell, Worker, drain_once, open_queue
+from .cast import Cast, LockCast, QueueCast
 from .files_backend import FilesBackend
 from .hands import Hands
+from .locks import LocksBackend
 from .machines import SimHost, new_host
 from .seams import seams
 from .stage import Stage
 from .stored_backend import StoredBackend
 from .truth import Truth, show
-from .world import Process, Violation, World
+from .world import EPOCH, Process, Violation, World
 
-BACKENDS = {"files": FilesBackend, "stored": StoredBackend}
+BACKENDS: dict[str, tuple[type, type]] = {
+    "files": (FilesBackend, QueueCast),
+    "stored": (StoredBackend, QueueCast),
+    "locks": (LocksBackend, LockCast),
+}
 EVENTS = 120
 PATIENCE_TTLS = 12
+FAR_AHEAD = 1e9
 
 
 @dataclass(slots=True)
@@ -29,15 +32,15 @@ class Outcome:
     trace: list[str] = field(default_factory=list)
     events: int = 0
     seconds: float = 0.0  # simulated
-    tasks: int = 0
-    completed: int = 0
+    steps: dict[str, int] = field(default_factory=dict)
 
 
-def run(seed: int, backend: str = "files", *, trace: bool = False, make: type | None = None) -> Outcome:
-    """Run one schedule. `make` is a backend to use instead, for broken variants."""
+def run(seed: int, backend: str = "files", *, trace: bool = False, variant: type | None = None) -> Outcome:
+    """Run one schedule. `variant` is a class to use instead of the backend's own: a broken one."""
+    make, cast = BACKENDS[backend]
     world = World(f"{backend} {seed}", trace=trace)
     with seams(world):
-        play = _Play(world, make or BACKENDS[backend])
+        play = _Play(world, variant or make, cast)
         try:
             play.chaos()
             play.calm()
@@ -46,41 +49,30 @@ def run(seed: int, backend: str = "files", *, trace: bool = False, make: type | 
             world.failed(violation)
         finally:
             world.end()
-    outcome = Outcome(seed, backend, world.violation, world.trace, world.events, world.now - 1.7e9)
-    outcome.tasks = len(play.truth.steps)
-    outcome.completed = sum(step.name == "complete" for steps in play.truth.steps.values() for step in steps)
+    outcome = Outcome(seed, backend, world.violation, world.trace, world.events, world.now - EPOCH)
+    for steps in play.truth.steps.values():
+        for step in steps:
+            outcome.steps[step.name] = outcome.steps.get(step.name, 0) + 1
     return outcome
 
 
 class _Play:
-    def __init__(self, world: World, backend: type) -> None:
+    def __init__(self, world: World, backend: type, cast: type) -> None:
         rng = world.rng
         self.world = world
         self.truth = Truth(world)
         hands = Hands(world, self.truth)
         hosts = [new_host(number, rng) for number in range(rng.choice((1, 2, 2, 3)))]
         self.stage = Stage(world, self.truth, hands, backend(world, self.truth), hosts)
+        self.cast: Cast = cast(self.stage)
+        self._spares = rng.choice((0, 1, 2))
         world.on_death = self._died
         world.on_reboot = self._reboot
-        world.on_jump = lambda: machines.jump(rng.choice(self.stage.hosts), rng)
-        self._workers: list[Process] = []
-        self._respawn = rng.choice((0, 1, 2))
+        world.on_jump = lambda: machines.jump(self.stage.any_host(), rng)
 
     def chaos(self) -> None:
-        stage, rng = self.stage, self.world.rng
-        founder = Process(self.world, "founder", stage.hosts[0], 1, lambda process: None)
-        self.world.current = founder
-        stage.backend.open(founder)
-        self.world.current = None
-        for number in range(rng.choice((1, 1, 2))):
-            stage.start(f"push{number}", self._host(), Producer(stage, 2 + int(rng.random() * 3)))
-        for _ in range(2 + int(rng.random() * 2)):
-            self._start_worker()
-        if rng.random() < 0.5:
-            purges = rng.random() < 0.4
-            stage.start("meddler", self._host(), Meddler(stage, 4, purges=purges))
-        if rng.random() < 0.2:
-            stage.start("shell", self._host(), Shell(stage, 3))
+        self.stage.found()
+        self.cast.enter()
         self.world.run(lambda: self.world.events >= EVENTS)
 
     def calm(self) -> None:
@@ -88,21 +80,17 @@ class _Play:
         world, stage = self.world, self.stage
         world.weather.calm()
         world.say("calm")
-        willing = [process for process in self._workers if process.alive and not process.over]
-        if willing and world.random() < 0.5:
-            stage.drainer = world.rng.choice(willing)
-        else:
-            stage.drainer = stage.start("calm", self._host(), self._drain)
-        mates = (stage.drainer, getattr(stage.drainer.body, "guard_process", None))
-        others = [process for process in world.processes if process not in mates]
+        stage.drainer = self.cast.drainer()
+        awake = (stage.drainer, getattr(stage.drainer.body, "guard_process", None))
+        asleep = [process for process in world.processes if process not in awake]
+        for process in asleep:
+            process.wake += FAR_AHEAD
         until = world.now + PATIENCE_TTLS * stage.ttl + 300
-        for process in others:
-            process.wake += 1e9
-        world.run(lambda: world.now >= until or not self._waiting())
-        for process in others:
-            process.wake -= 1e9
-        if world.violation is None and (left := self._waiting()):
-            raise Violation("stuck", "; ".join(f"{task_id} is {show(cell)}" for task_id, cell in left.items()))
+        world.run(lambda: world.now >= until or not self.cast.left())
+        for process in asleep:
+            process.wake -= FAR_AHEAD
+        if world.violation is None and (left := self.cast.left()):
+            raise Violation("stuck", "; ".join(f"{name} is {show(cell)}" for name, cell in left.items()))
 
     def aftermath(self) -> None:
         """Whoever was asleep wakes up, finds everything done, and must change nothing."""
@@ -116,48 +104,20 @@ class _Play:
                 raise Violation("completed twice", f"task {task.id}")
         stage.keyring.check_end()
 
-    def _drain(self, process: Process) -> None:
-        queue = open_queue(self.stage, process)
-        while not self.stage.closing:
-            drain_once(self.stage, process, queue)
-
-    def _waiting(self) -> dict[str, Cell]:
-        """Live tasks that can be done. Of a push that never returned nothing is promised until it has run once."""
-        stage = self.stage
-        promised = {task.id for task in stage.pushed} | stage.keyring.promised()
-        return {
-            task_id: cell
-            for task_id, cell in self.truth.live().items()
-            if (cell.epoch > 0 or task_id in promised)
-            and (cell.state is not State.BLOCKED or self.truth.unblocked(task_id))
-        }
-
-    def _host(self) -> SimHost:
-        return self.world.rng.choice(self.stage.hosts)
-
-    def _start_worker(self, host: SimHost | None = None, reuse: int = 0) -> None:
-        rng = self.world.rng
-        guarded = rng.random() < 0.3
-        body = Worker(self.stage, 3 + int(rng.random() * 4), guarded=guarded, careless=rng.choice((0.0, 0.5, 1.0)))
-        name = f"work{len(self._workers)}"
-        self._workers.append(self.stage.start(name, host or self._host(), body, reuse=reuse))
-
     def _died(self, process: Process) -> None:
-        if process in self._workers and self._respawn > 0:
-            self._respawn -= 1
-            current = next((host for host in self.stage.hosts if host.name == process.host.name), process.host)
-            self._start_worker(current, reuse=process.pid if self.world.random() < 0.3 else 0)
+        if process not in self.cast.workers or self._spares <= 0:
+            return
+        self._spares -= 1
+        host = next(host for host in self.stage.hosts if host.name == process.host.name)
+        self.cast.replace(process, host, process.pid if self.world.random() < 0.3 else 0)
 
     def _reboot(self, host: SimHost) -> None:
         """Power cut: every process of the host dies, and it comes back with another boot id."""
-        stage = self.stage
-        if host not in stage.hosts:
+        hosts = self.stage.hosts
+        if host not in hosts:
             return
         self.world.say(f"{host.name} reboots")
-        stage.hosts[stage.hosts.index(host)] = host.rebooted(self.world.rng)
+        hosts[hosts.index(host)] = host.rebooted(self.world.rng)
         for process in list(self.world.processes):
             if process.host is host and process.alive and not process.over:
                 self.world.kill(process)
-
-
-__all__ = ["BACKENDS", "Guarding", "Outcome", "TaskNotFound", "run"]

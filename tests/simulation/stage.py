@@ -1,8 +1,7 @@
 """Where the actors meet: the world, the truth, the queue, and what everybody knows."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from dibs.queues.queue import Queue
 from dibs.task import Task
 
 from .hands import Hands
@@ -15,7 +14,7 @@ from .world import Process, World
 class Backend(Protocol):
     name: str
 
-    def open(self, process: Process, *, pid: int | None = None) -> Queue: ...
+    def open(self, process: Process, *, pid: int | None = None) -> Any: ...
 
 
 class Stage:
@@ -34,6 +33,16 @@ class Stage:
         self.keys = True
         self._pids = 100
 
+    def found(self) -> None:
+        """Somebody has created the queue before anything happens."""
+        founder = Process(self.world, "founder", self.hosts[0], 1, lambda process: None)
+        self.world.current = founder
+        self.backend.open(founder)
+        self.world.current = None
+
+    def any_host(self) -> SimHost:
+        return self.rng.choice(self.hosts)
+
     def start(self, name: str, host: SimHost, body: object, *, reuse: int = 0) -> Process:
         """A new process. Its id may be that of one that is dead."""
         self._pids += 1
@@ -43,5 +52,3 @@ class Stage:
         self.world.processes.append(process)
         return process
 
-    def pushed_ids(self) -> list[str]:
-        return [task.id for task in self.pushed]

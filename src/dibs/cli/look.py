@@ -38,7 +38,7 @@ def configure(parser: ArgumentParser, command: str) -> None:
 
 
 def run(args: Namespace, command: str) -> int:
-    with opened(args) as queue:
+    with opened(args, look=True) as queue:
         _COMMANDS[command](queue, args)
     return DONE
 

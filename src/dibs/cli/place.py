@@ -54,8 +54,9 @@ def find(queue: str | None, queue_type: str | None = None, config: settings.Conf
     return Place(_absolute(_typed(str(queue), scheme), base), name, config)
 
 
-def open_place(place: Place, *, create: bool = False, **options: Any) -> Queue:
-    """Open it. A queue that lives in one process only is refused: with the command it would be gone."""
+def open_place(place: Place, *, create: bool = False, look: bool = False, **options: Any) -> Queue:
+    """Open it; with `look`, without leaving a trace. A queue that lives in one process is refused: with the
+    command it would be gone."""
     scheme = split_url(place.url)[0]
     if scheme == "memory":
         raise CommandError(
@@ -65,12 +66,14 @@ def open_place(place: Place, *, create: bool = False, **options: Any) -> Queue:
         )
     if scheme == "file":
         options["create"] = create
+    elif scheme == "dir":
+        options["create"] = not look  # the folder is a queue already; what else it needs is made beside it
     return open_queue(place.url, **options)
 
 
-def opened(args: Namespace, *, create: bool = False, **options: Any) -> Queue:
+def opened(args: Namespace, *, look: bool = False) -> Queue:
     """The queue that the arguments name."""
-    return open_place(find(args.queue, args.queue_type), create=create, **options)
+    return open_place(find(args.queue, args.queue_type), look=look)
 
 
 def _typed(queue: str, scheme: str) -> str:

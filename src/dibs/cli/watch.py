@@ -32,7 +32,7 @@ def configure(parser: ArgumentParser, command: str) -> None:
 
 
 def run(args: Namespace, command: str) -> int:
-    with opened(args) as queue:
+    with opened(args, look=True) as queue:
         if args.json:
             for look in _looks(queue, args):
                 emit({"at": iso(look.at), "rate": round(look.rate, 3), **look.stats.to_json()})

@@ -1,0 +1,189 @@
+"""Broken variants of the protocol, each a small change to the real classes. The simulation must catch every one:
+a check that lets one of these pass checks nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+from dibs import states
+from dibs.clock import parse_time
+from dibs.keys import Keys
+from dibs.lease import Held, Leases, Record
+from dibs.liveness import Holder, Verdict, Watch
+from dibs.queues.files.pusher import Pusher
+from dibs.queues.files.session import Session, write_record
+from dibs.states import Cell, State
+from dibs.stores.store import Exists
+from dibs.task import decode
+
+from .cloud import SimStore
+from .files_backend import FilesBackend
+from .locks import LocksBackend
+from .stored_backend import StoredBackend
+
+
+class DeleteThenCreate(LocksBackend):
+    """Takeover deletes the stale lease and creates its own: the second of two deletes the first one's fresh lease."""
+
+    class Broken(Leases):
+        def acquire(self, key: str, holder: Holder) -> Held | None:
+            found = self.read(key)
+            cell = found.record.cell if found else Cell(State.READY)
+            if found is not None:
+                if cell.state is State.CLAIMED and self.judge(key, found) is Verdict.ALIVE:
+                    return None
+                self.store.delete(key)
+            cell = Cell(State.READY, cell.epoch, cell.attempts, cell.deaths)
+            try:
+                return self.held(key, self.create(key, Record(states.claim(cell, holder.session), holder)))
+            except Exists:
+                return None
+
+    leases_class = Broken
+
+
+class FinishUncompared(StoredBackend):
+    """The finish overwrites whatever is there."""
+
+    def broken_step(self: Held, change: Any) -> Any:  # type: ignore[misc]
+        found = self._leases.read(self.key)  # type: ignore[has-type]
+        assert found is not None
+        self.seen = self._leases.swap(self.key, found.version, change(self.seen.record))
+        return self.seen
+
+    patches = ((Held, "step", broken_step),)
+
+
+class ReadThenWrite(LocksBackend):
+    """The lock is looked at, found free, and then written."""
+
+    class Store(SimStore):
+        def create(self, key: str, data: bytes) -> str:
+            if self.get(key) is not None:
+                raise Exists(key)
+            return self.put(key, data)
+
+        def replace(self, key: str, data: bytes, version: str) -> str:
+            entry = self.get(key)
+            if entry is None or entry.version != version:
+                return super().replace(key, data, "never")
+            return self.put(key, data)
+
+    store_class = Store
+
+
+class NumberedRecords(LocksBackend):
+    """Each lease is a record of its own, created under the next number; releasing cleans the numbers up."""
+
+    class Broken(Leases):
+        def acquire(self, key: str, holder: Holder) -> Held | None:
+            number = max((int(name.rpartition("/")[2]) for name in self.store.list(f"{key}/")), default=0)
+            found = self.read(f"{key}/{number}") if number else None
+            if found is not None and self.judge(f"{key}/{number}", found) is Verdict.ALIVE:
+                return None
+            cell = states.claim(Cell(State.READY, number), holder.session)
+            try:
+                seen = self.create(f"{key}/{number + 1}", Record(cell, holder))
+            except Exists:
+                return None
+            held = NumberedRecords.BrokenHeld(self, f"{key}/{number + 1}", seen)
+            held.lock = key
+            return held
+
+    class BrokenHeld(Held):
+        lock = ""
+
+        def release(self) -> None:
+            names = list(self._leases.store.list(f"{self.lock}/"))
+            if names[-1:] != [self.key]:
+                return super().release()
+            for name in names:
+                self._leases.store.delete(name)
+            return None
+
+    leases_class = Broken
+
+    def _changed(self, name: str, before: bytes | None, after: bytes | None) -> None:
+        lock, _, number = name.rpartition("/")
+        if after is None and int(number) != self._cells[lock].epoch:
+            return
+        super()._changed(lock, before, after)
+
+
+class ForeignWallClock(LocksBackend):
+    """Expiry is read from the record and compared with one's own wall clock."""
+
+    class Broken(Leases):
+        def judge(self, key: str, found: Any, boots: Any = ()) -> Verdict:
+            entry = self.store.get(key)
+            if entry is None or entry.version != found.version:
+                return Verdict.ALIVE
+            expired = parse_time(decode(entry.data)["expiry"]) < self.clock.wall()
+            return Verdict.SILENT if expired else Verdict.ALIVE
+
+    leases_class = Broken
+
+
+class LateRenewal(FilesBackend):
+    """A beat counts whenever it comes."""
+
+    def broken_beat(self: Session) -> bool:  # type: ignore[misc]
+        before = self._clock.boottime()  # type: ignore[has-type]
+        self.holder = replace(self.holder, beat=before, sure=self.deadline)  # type: ignore[has-type]
+        write_record(self._fs, self._layout, self.holder)
+        self.deadline = before + self.ttl
+        return True
+
+    patches = ((Session, "beat", broken_beat),)
+
+
+class BlindPush(FilesBackend):
+    """A push whose answer was lost is simply sent again."""
+
+    def broken_rename_in(self: Pusher, task: Any, scratch: str, target: str, data: bytes, *more: Any) -> None:  # type: ignore[misc]
+        while True:
+            try:
+                self._fs.rename(scratch, target)
+                return
+            except FileNotFoundError:
+                self._fs.mkdir(target.rpartition("/")[0])
+                self._fs.write(scratch, data)
+
+    patches = ((Pusher, "_rename_in", broken_rename_in),)
+
+
+class SlowHelper(StoredBackend):
+    """A purger deletes the key's record whatever it says by now."""
+
+    def broken_free(self: Keys, name: str, version: str) -> bool:  # type: ignore[misc]
+        self._store.delete(name)
+        return True
+
+    patches = ((Keys, "_free", broken_free),)
+
+
+class OldReading(FilesBackend):
+    """A record that was read long ago is judged by the time it is now."""
+
+    def broken_judge(self: Watch, holder: Holder, asked: float, boots: Any = ()) -> Verdict:  # type: ignore[misc]
+        return _judge(self, holder, self._clock.boottime(), boots)
+
+    patches = ((Watch, "judge", broken_judge),)
+
+
+_judge = Watch.judge
+
+
+@contextmanager
+def broken(variant: type) -> Iterator[None]:
+    """The real classes as the variant wants them."""
+    patches = [mock.patch.object(owner, name, change) for owner, name, change in getattr(variant, "patches", ())]
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()
