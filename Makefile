@@ -16,7 +16,7 @@ help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do \
 	    printf '%-20s %s\n' "$$name" "$$what"; done
 
-demo: $(VENV)/dev ## set up, then watch 300 tasks survive a kill and a stop
+demo: $(VENV)/run ## set up, then watch 300 tasks survive a kill and a stop
 	$(BIN)/dibs demo
 
 test: $(VENV)/dev ## set up, then run all tests, the simulation too
@@ -54,18 +54,23 @@ docs-check: $(VENV)/dev ## check that the pages are up to date and that what the
 lock: $(VENV)/dev ## choose the newest versions of what development needs, into requirements/
 	$(PIP) uv
 	$(LOCK) --upgrade --group dev --output-file requirements/dev.txt pyproject.toml
-	$(LOCK) --upgrade --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt pyproject.toml
+	for group in run bench; do $(LOCK) --upgrade --group $$group --constraint requirements/dev.txt \
+	    --output-file requirements/$$group.txt pyproject.toml || exit; done
 
 clean: ## remove what was made here
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 
-$(VENV)/dev: requirements/dev.txt pyproject.toml
+$(VENV)/run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "dibs needs Python 3.11 or newer, $(PYTHON) is older or missing; try make PYTHON=python3.12 …" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes -r requirements/dev.txt
+	$(PIP) --require-hashes -r requirements/run.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev: requirements/dev.txt $(VENV)/run
+	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
 $(VENV)/bench: requirements/bench.txt $(VENV)/dev

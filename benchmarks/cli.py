@@ -6,13 +6,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.children import script
+from benchmarks.children import as_installed, script
 from benchmarks.measure import Series, scratch
 from benchmarks.plan import Plan
 from benchmarks.report import Outcome, Table, at_most, ratio, spread, times
 
 LIMITS = {"dibs --version": 3.0, "dibs claim": 4.0, "dibs complete": 4.0}
 BARE = "python -c pass"
+PLAIN = as_installed()
 
 
 def run(plan: Plan) -> Outcome:
@@ -51,7 +52,7 @@ def _rounds(path: str, runs: int, results: dict[str, Series], say: Callable[[str
 
 def _timed(command: list[str]) -> tuple[float, str]:
     begun = time.perf_counter()
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=PLAIN, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     spent = time.perf_counter() - begun
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.children import environment, script
+from benchmarks.children import as_installed, environment, script
 from benchmarks.measure import scratch, settle
 from benchmarks.plan import Plan, Size
 from benchmarks.report import Outcome, Table, at_most, ratio, times
@@ -104,7 +104,7 @@ def _three_times(command: list[str]) -> tuple[float, float]:
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         begun = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=as_installed(), capture_output=True, text=True, check=False)
         walls.append(time.perf_counter() - begun)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpus.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

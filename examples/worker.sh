@@ -3,7 +3,7 @@
 #
 #   worker.sh [-t TTL] [-n MAX_TASKS] [-e] QUEUE COMMAND [ARG...]
 #
-#   -t  whole seconds that a lease holds without a heartbeat (60)
+#   -t  whole seconds that a lease holds without a heartbeat (60); from 2
 #   -n  leave after so many tasks          -e  leave when nothing is ready
 #
 # COMMAND gets the task's record (one line of JSON) on stdin, and DIBS_ID and DIBS_EPOCH in its environment.
@@ -113,15 +113,15 @@ keep_session() { # beat when it is time to; false when that came too late: every
 }
 
 # The guard: a process of its own that wakes the worker for its beats, and kills the command once the worker is
-# gone or its lease has run out. The session names it, so nobody takes over before the command is dead.
+# gone or its lease is about to run out. The session names it, so nobody takes over before the command is dead.
 
 watch_over() { # WORKER START
     trap '' INT TERM USR1
     until gone "$1" "$2"; do
         case $state in [Tt]) ;; *) kill -s USR1 "$1" 2>/dev/null ;; esac
         now
-        if { read -r limit <"$private/deadline"; } 2>/dev/null && [ "$now" -ge "$limit" ]; then kill_command; fi
-        sleep 0.3
+        if { read -r limit <"$private/deadline"; } 2>/dev/null && [ "$now" -ge $((limit - 30)) ]; then kill_command; fi
+        sleep 0.2
     done
     for _ in 1 2 3 4 5; do
         kill_command || break
@@ -170,13 +170,15 @@ release() { step "$lease" "$pending/$id.$epoch.$attempts.$deaths.$facet"; }
 fail() { # ERROR
     attempts=$((attempts + 1))
     note "$session" failed "$1"
+    after=$id.$epoch.$attempts.$deaths.$facet
     if [ "$attempts" -ge "$(limit_of max_attempts 3)" ]; then
-        step "$lease" "$queue/failed/$shard/$id.$epoch.$attempts.$deaths.$facet"
+        after=$queue/failed/$shard/$after
     else
         due=$(($(store_seconds) + (1 << (attempts < 10 ? attempts - 1 : 10)))) # 1 s, 2 s, 4 s, …
-        slot=$(date -u -d "@$due" +%Y-%m-%dT%H/%M)
-        step "$lease" "$queue/scheduled/$slot/$id.$epoch.$attempts.$deaths.$facet.${due}000"
+        after=$queue/scheduled/$(date -u -d "@$due" +%Y-%m-%dT%H/%M)/$after.${due}000
     fi
+    step "$lease" "$after" && return
+    take_back "$session"
 }
 
 expire() { # PATH in leased, HOW its holder went
@@ -187,13 +189,18 @@ expire() { # PATH in leased, HOW its holder went
     note "$by" "$2" "worker $holder $2 while holding it"
     if [ "$deaths" -ge "$(limit_of max_deaths 5)" ]; then pending=$queue/failed/$shard; fi
     step "$1" "$pending/$id.$epoch.$attempts.$deaths.$facet" && say "took $id from $holder, which $2" && return
-    rm -f "$queue/notes/$shard/$id.$epoch.$by" # somebody was quicker
+    take_back "$by" # somebody was quicker
 }
 
 note() { # BY WHAT ERROR: how a lease ended, written before the rename it belongs to
     mkdir -p "$queue/notes/$shard"
     printf '{"what":"%s","worker":"%s","at":%d,"error":"%s"}\n' "$2" "$holder" "$(date +%s)" "$3" \
         >"$queue/notes/$shard/$id.$epoch.$1"
+}
+
+take_back() { # BY: the step that the note was for is refused
+    rm -f "$queue/notes/$shard/$id.$epoch.$1"
+    return 1
 }
 
 limit_of() { # NAME DEFAULT: a number from the task's $record, whose own fields stand after the payload

@@ -1,5 +1,16 @@
-"""For all tests: failures inside the shipped contract suite show their values."""
+"""For all tests: failures inside the shipped contract suite show their values; what this machine lacks is said."""
 
 import pytest
+from disk import strace
 
 pytest.register_assert_rewrite("dibs.testing")
+
+
+def pytest_report_header() -> str:
+    found = "found: real system calls are traced and killed too" if strace.works() else "not usable: its tests are left out"
+    return f"strace: {found}"
+
+
+def pytest_ignore_collect(collection_path: object) -> bool | None:
+    """Not a skip: on a machine without strace these tests do not exist, and the header says so."""
+    return True if str(collection_path).endswith("_strace.py") and not strace.works() else None

@@ -45,6 +45,14 @@ def duration(value: str | float) -> float:
     raise BadInput(f"duration {text!r} is not acceptable; write seconds, or 30s, 5m, 2h, 7d")
 
 
+def duration_text(seconds: float) -> str:
+    """As it would be written: 90s, 5m, 2h, 7d."""
+    for unit in ("d", "h", "m"):
+        if seconds and seconds % _UNITS[unit] == 0:
+            return f"{seconds / _UNITS[unit]:g}{unit}"
+    return f"{seconds:g}s"
+
+
 def count(value: str | int) -> int:
     """A whole number from 1."""
     try:

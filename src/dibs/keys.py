@@ -2,7 +2,7 @@
 
 A key is unique among live tasks; with unique="completed" at push, a completed one counts too. Failed and
 cancelled tasks do not hold their key. The cell goes on naming the last task of its key, so that
-`after: [key]` and look-ups find it, until that task is purged.
+`after: [key]` and look-ups find it, until that task is purged; and the last that completed before it.
 
     push    acquire: the cell names my task, "pushing"   (create, or replace from the version seen)
             put the task in its place
@@ -20,36 +20,25 @@ version seen. A cell must be on disk before its task is; `confirm`, `close` and 
 `find` is the queue's: a task's state now, None if it has no such task. It must not miss one that moves.
 """
 
-import hashlib
 import os
 import random
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dibs.clock import Clock
-from dibs.errors import BadInput, Refused, Unsupported
+from dibs.errors import Refused, Unsupported
 from dibs.host import Host, this_host
+from dibs.keycell import KeyCell, cell_name, parse
 from dibs.states import LIVE, State
 from dibs.stores import settle
-from dibs.stores.store import Changed, Entry, Exists, Store
-from dibs.task import Task, decode, encode
+from dibs.stores.store import Changed, Exists, Store
+from dibs.task import Task, encode
 
 GRACE_SECONDS = 60.0
+LAG_SECONDS = 5.0
 LONGEST_PAUSE = 0.25
 Find = Callable[[str], State | None]
-
-
-class Cell(NamedTuple):
-    id: str
-    state: str  # pushing, live, completed, failed, cancelled, free
-    at: float  # the store's time
-    boot: str
-    beat: float  # boottime of `boot`
-    space: str
-    pid: int
-    start: str
-    version: str
 
 
 class Grant(NamedTuple):
@@ -59,11 +48,7 @@ class Grant(NamedTuple):
     version: str
     find: Find
     thread: int
-
-
-def cell_name(key: str) -> str:
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    return f"keys/{digest[:2]}/{digest}"
+    done: str
 
 
 class Keys:
@@ -104,7 +89,8 @@ class Keys:
                     mine[name] = task.id
         except BaseException:
             for name in mine:
-                self._free(name, self._granted.pop(name).version)
+                grant = self._granted.pop(name)
+                self._free(name, grant.version, grant.done)
             raise
         return owners
 
@@ -112,7 +98,7 @@ class Keys:
         """The id of the task that has the key: `task_id` itself (go on and push it) or another.
         May wait for another pusher, at most for the grace. For several tasks at once: `acquire_many`."""
         name = cell_name(key)
-        pause = 0.002
+        patience = Patience(self._clock)
         while True:
             seen = self._read(name)
             if seen is None:
@@ -121,42 +107,44 @@ class Keys:
                     return self._grant(name, task_id, version, find)
             else:
                 state = find(seen.id) if seen.id else None
-                if state in LIVE or (state is State.COMPLETED and unique == "completed"):
+                if state in LIVE:
                     return seen.id
-                if state is not None or self._interrupted(name, seen) or self._given_up(seen):
-                    owner = self._take_over(name, key, task_id, seen, find, appeared=state is not None)
+                if unique == "completed" and (completed := _completed(seen, state, find)):
+                    return completed
+                if state is not None or self._interrupted(name, seen) or self._given_up(seen, patience):
+                    owner = self._take_over(name, key, task_id, seen, find, state)
                     if owner:
                         return owner
-            self._clock.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            patience.wait()
 
     def confirm(self, key: str, task_id: str) -> str | None:
         """The task is in its place: `task_id`, or None when the key is forgotten already, is well. Any other id
         has the key by now: withdraw the task and start over."""
         name = cell_name(key)
-        grant = self._granted.pop(name, None)
+        grant = self._granted.get(name)
         if grant is None or grant.id != task_id:
-            return self.lookup(key)
-        version = grant.version
-        pause = 0.002
+            seen = self._read(name)
+            return seen.id or None if seen else None
+        del self._granted[name]
+        version, done = grant.version, grant.done
+        patience = Patience(self._clock)
         while True:
-            if version and self._swap(name, key, task_id, "live", version):
+            if version and self._swap(name, key, task_id, "live", version, done):
                 return task_id
             seen = self._read(name)
             if seen is None:
                 return None
-            version = ""
+            version, done = "", seen.done
             if seen.id == task_id:
                 if seen.state != "pushing":
                     return task_id  # confirmed by somebody else, or finished already
                 version = seen.version
             elif seen.id and grant.find(seen.id) is not None:
                 return seen.id
-            elif self._given_up(seen):
+            elif self._given_up(seen, patience):
                 version = seen.version
             else:  # somebody is pushing in our place, or about to give the cell back
-                self._clock.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                patience.wait()
 
     def reopen(self, key: str, task_id: str, find: Find) -> None:
         """Before a retry: the key names this task again. Refused if another live task has it.
@@ -167,11 +155,13 @@ class Keys:
             if seen is not None and seen.id not in ("", task_id) and find(seen.id) in LIVE:
                 raise Refused(f"cannot retry task {task_id}: its key {key!r} is taken by live task {seen.id}")
             if seen is None:
-                version = self._create(name, key, task_id)
+                version, done = self._create(name, key, task_id), ""
             else:
-                version = self._swap(name, key, task_id, "pushing", seen.version)
+                ended = seen.id not in ("", task_id) and find(seen.id) is State.COMPLETED
+                done = seen.id if ended else seen.done
+                version = self._swap(name, key, task_id, "pushing", seen.version, done)
             if version:
-                self._grant(name, task_id, version, find)
+                self._grant(name, task_id, version, find, done)
                 return
 
     # Look
@@ -179,12 +169,12 @@ class Keys:
     def lookup(self, key: str) -> str | None:
         """The id of the last task pushed with the key; it may not be there (yet, or any more)."""
         seen = self._read(cell_name(key))
-        return seen.id or None if seen is not None else None
+        return None if seen is None else seen.id or seen.done or None
 
     def leftover(self, key: str, task_id: str, find: Find) -> bool:
         """True when the key certainly belongs to another task, so that this one must not run."""
-        other = self.lookup(key)
-        return other is not None and other != task_id and find(other) is not None
+        seen = self._read(cell_name(key))
+        return seen is not None and seen.id not in ("", task_id) and find(seen.id) is not None
 
     # End
 
@@ -193,59 +183,72 @@ class Keys:
         (state cancelled): where the task itself can be found, that decides."""
         name = cell_name(key)
         while (seen := self._read(name)) is not None and seen.id == task_id and seen.state != state:
-            if self._swap(name, key, task_id, state, seen.version):
+            if self._swap(name, key, task_id, state, seen.version, seen.done):
                 return
 
     def forget(self, key: str, task_id: str) -> None:
-        """The task is about to be purged: remove the cell, if it still names this task."""
+        """The task is about to be purged: remove the cell if it names this task, or only the mention of it."""
         name = cell_name(key)
-        while (seen := self._read(name)) is not None and seen.id == task_id:
-            if self._free(name, seen.version):
+        while (seen := self._read(name)) is not None:
+            if seen.id == task_id or (seen.done == task_id and not seen.id):
+                gone = self._free(name, seen.version, "" if seen.done == task_id else seen.done)
+            elif seen.done == task_id and seen.state != "pushing":
+                gone = bool(self._swap(name, key, seen.id, seen.state, seen.version, ""))
+            else:
+                return
+            if gone:
                 return
 
-    def _free(self, name: str, version: str) -> bool:
+    def _free(self, name: str, version: str, done: str = "") -> bool:
+        """Remove the cell, or leave one that names no task but remembers the one completed before."""
         try:
+            if done:
+                return bool(self._swap(name, "", "", "free", version, done))
             self._store.delete_if(name, version)
         except Unsupported:
-            return bool(self._swap(name, "", "", "free", version))
+            return bool(self._swap(name, "", "", "free", version, ""))
         except Changed:
             return False
         return True
 
-    def _take_over(self, name: str, key: str, task_id: str, seen: Cell, find: Find, *, appeared: bool) -> str | None:
-        version = self._swap(name, key, task_id, "pushing", seen.version)
+    def _take_over(
+        self, name: str, key: str, task_id: str, seen: KeyCell, find: Find, state: State | None
+    ) -> str | None:
+        done = seen.id if state is State.COMPLETED else seen.done
+        version = self._swap(name, key, task_id, "pushing", seen.version, done)
         if not version:
             return None
-        if not appeared and seen.id and find(seen.id) is not None:
+        if state is None and seen.id and find(seen.id) is not None:
             # It came after all, between our look and our step: it was first.
-            return seen.id if self._swap(name, key, seen.id, "live", version) else None
-        return self._grant(name, task_id, version, find)
+            return seen.id if self._swap(name, key, seen.id, "live", version, seen.done) else None
+        return self._grant(name, task_id, version, find, done)
 
-    def _grant(self, name: str, task_id: str, version: str, find: Find) -> str:
-        self._granted[name] = Grant(task_id, version, find, threading.get_ident())
+    def _grant(self, name: str, task_id: str, version: str, find: Find, done: str = "") -> str:
+        self._granted[name] = Grant(task_id, version, find, threading.get_ident(), done)
         return task_id
 
-    def _interrupted(self, name: str, seen: Cell) -> bool:
+    def _interrupted(self, name: str, seen: KeyCell) -> bool:
         """This very thread acquired the cell, and is back without having confirmed: that push broke off."""
         grant = self._granted.get(name)
         return grant is not None and (grant.version, grant.thread) == (seen.version, threading.get_ident())
 
-    def _given_up(self, seen: Cell) -> bool:
+    def _given_up(self, seen: KeyCell, patience: "Patience") -> bool:
         """Its task is not there: will it never come?"""
-        if seen.state not in ("pushing", "live"):
+        if seen.state == "live":  # it was there: deleted by hand, or only missed by a listing that lags
+            return patience.spent_on(seen.version) > LAG_SECONDS
+        if seen.state != "pushing":
             return True
         if seen.boot != self._host.boot:
             return self._store.now() - seen.at > self._grace
-        visible = seen.state == "pushing" and seen.space == self._host.space
-        if visible and self._host.process_gone(seen.pid, seen.start):
+        if seen.space == self._host.space and self._host.process_gone(seen.pid, seen.start):
             return True
         return self._clock.boottime() - seen.beat > self._grace
 
     # The cell
 
-    def _read(self, name: str) -> Cell | None:
+    def _read(self, name: str) -> KeyCell | None:
         entry = self._store.get(name)
-        return None if entry is None else _parse(entry)
+        return None if entry is None else parse(entry)
 
     def _create(self, name: str, key: str, task_id: str) -> str | None:
         try:
@@ -253,13 +256,13 @@ class Keys:
         except Exists:
             return None
 
-    def _swap(self, name: str, key: str, task_id: str, state: str, version: str) -> str | None:
+    def _swap(self, name: str, key: str, task_id: str, state: str, version: str, done: str) -> str | None:
         try:
-            return settle.replace(self._store, name, self._body(key, task_id, state), version)
+            return settle.replace(self._store, name, self._body(key, task_id, state, done), version)
         except Changed:
             return None
 
-    def _body(self, key: str, task_id: str, state: str) -> bytes:
+    def _body(self, key: str, task_id: str, state: str, done: str = "") -> bytes:
         pid = self._process()
         if self._started[0] != pid:
             self._started = (pid, self._host.started(pid))
@@ -275,24 +278,34 @@ class Keys:
                 "space": self._host.space,
                 "pid": pid,
                 "start": self._started[1],
+                "done": done,
             }
         )
 
 
-def _parse(entry: Entry) -> Cell:
-    """A damaged cell names no task and can be taken over."""
-    try:
-        record: Any = decode(entry.data)
-        return Cell(
-            id=str(record["id"]),
-            state=str(record["state"]),
-            at=float(record["at"]),
-            boot=str(record["boot"]),
-            beat=float(record["beat"]),
-            space=str(record["space"]),
-            pid=int(record["pid"]),
-            start=str(record["start"]),
-            version=entry.version,
-        )
-    except (BadInput, KeyError, TypeError, ValueError):
-        return Cell("", "free", 0.0, "", 0.0, "", 0, "", entry.version)
+class Patience:
+    """How long one asker has waited, and for what."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pause = 0.002
+        self._what = ""
+        self._since = 0.0
+
+    def wait(self) -> None:
+        self._clock.sleep(self._pause)
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    def spent_on(self, what: str) -> float:
+        now = self._clock.boottime()
+        if what != self._what:
+            self._what, self._since = what, now
+        return now - self._since
+
+
+def _completed(seen: KeyCell, state: State | None, find: Find) -> str | None:
+    """The task of the key that counts as completed. A cell that says so is believed even if its task is not found:
+    whoever purges a task removes the cell first."""
+    if state is State.COMPLETED or (state is None and seen.state == State.COMPLETED):
+        return seen.id
+    return seen.done if seen.done and find(seen.done) is State.COMPLETED else None

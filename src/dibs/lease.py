@@ -105,20 +105,32 @@ class Leases:
         )
 
     def acquire(self, key: str, holder: Holder) -> "Held | None":
-        """The lease, or None while somebody else has it."""
-        found = self.read(key)
+        """The lease, or None while somebody else has it. A damaged record is replaced once it has not changed for
+        a minute; its epochs are lost, but who still holds that version is refused all the same."""
+        entry = self.store.get(key)
         try:
-            if found is None:
+            if entry is None:
                 return self.held(key, self.create(key, Record(states.claim(Cell(State.READY), holder.session), holder)))
-            cell = found.record.cell
-            if cell.state is State.CLAIMED:
-                if self.judge(key, found) is Verdict.ALIVE:
-                    return None
-                cell = states.expire(cell, FOR_EVER)
-            taken = Record(states.claim(cell, holder.session), holder, data=found.record.data)
-            return self.held(key, self.swap(key, found.version, taken))
+            free = self._freed(key, entry)
+            if free is None:
+                return None
+            taken = Record(states.claim(free.cell, holder.session), holder, data=free.data)
+            return self.held(key, self.swap(key, entry.version, taken))
         except (Exists, Changed):
             return None
+
+    def _freed(self, key: str, entry: Entry) -> Record | None:
+        """The record without its holder, if that is gone; None while it is not."""
+        try:
+            found = seen(entry)
+        except BadInput:
+            unknown = self.judge_unknown(key, entry.version)
+            return None if unknown is Verdict.ALIVE else Record(Cell(State.READY))
+        if found.record.cell.state is not State.CLAIMED:
+            return found.record
+        if self.judge(key, found) is Verdict.ALIVE:
+            return None
+        return replace(found.record, cell=states.expire(found.record.cell, FOR_EVER))
 
     def held(self, key: str, found: Seen) -> "Held":
         """A claimed record, as its holder's. The deadline counts from the beat, which was taken before it was sent."""
@@ -177,15 +189,22 @@ class Held:
             return True
 
     def follow(self) -> bool:
-        """Learn how long somebody of this boot has renewed it for; False when it is lost."""
-        if not self.refresh():
-            return False
-        self.deadline = max(self.deadline, self.seen.record.deadline)
-        return self._leases.clock.boottime() < self.deadline
+        """Learn how long somebody of this boot has renewed it for; False when it is lost or was renewed too late."""
+        while True:
+            asked = self._leases.clock.boottime()
+            if not self.refresh():
+                return False
+            self.deadline = max(self.deadline, self.seen.record.deadline)
+            if asked >= self.deadline:
+                return False
+            if self._leases.clock.boottime() < self.deadline:  # else we slept, and what we read is old
+                return True
 
     def step(self, change: Callable[[Record], Record]) -> Seen:
         """Swap in what `change` makes of the record; Lost when it is no longer ours."""
         while True:
+            if not self.seen.record.held_as(self.epoch, self.session):
+                raise Lost(self.found())
             try:
                 self.seen = self._leases.swap(self.key, self.seen.version, change(self.seen.record))
                 return self.seen

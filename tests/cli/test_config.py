@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.config import Config, count, duration, load
+from dibs.config import Config, count, duration, duration_text, load
 from dibs.errors import BadInput
 
 
@@ -24,6 +24,12 @@ from dibs.errors import BadInput
 )
 def test_durations(text: str | float, seconds: float) -> None:
     assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["90s", "5m", "2h", "7d", "0.5s", "0s", "36h"])
+def test_durations_are_written_as_they_are_read(text: str) -> None:
+    assert duration(duration_text(duration(text))) == duration(text)
+    assert len(duration_text(duration(text))) <= len(text)
 
 
 @pytest.mark.parametrize("text", ["", "s", "5x", "-1", "-5m", "nan", "inf", "1e400", "five", True, "5 m m"])

@@ -30,6 +30,11 @@ def test_list_for_people(dibs: Run, q: Path) -> None:
     assert result.err == ""
 
 
+def test_list_leaves_out_columns_that_are_empty(dibs: Run) -> None:
+    dibs("push", "q", "1")
+    assert dibs("list", "q").out.split("\n")[0].split() == ["ID", "STATE", "PRIO", "TRIES", "PAYLOAD"]
+
+
 def test_list_filters_and_limit(dibs: Run, q: Path) -> None:
     def keys(*words: str) -> set[str]:
         return {task["key"] for task in dibs("list", "q", "--json", *words).lines}

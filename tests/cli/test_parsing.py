@@ -1,5 +1,7 @@
 """The quick parser says the same as argparse, or leaves it to argparse."""
 
+import os
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +41,19 @@ def test_quick_takes_the_usual_words() -> None:
         return quick.parse(words)
 
     assert parsed(
-        "claim", "q", "--ttl", "5m", "--limit=3", "--label", "a", "--label", "b", "--pid", "12", "--wait", "forever"
+        "claim",
+        "q",
+        "--ttl",
+        "5m",
+        "--limit=3",
+        "--label",
+        "a",
+        "--label",
+        "b",
+        "--pid",
+        str(os.getpid()),
+        "--wait",
+        "forever",
     )
     assert parsed("claim")
     assert parsed("complete", "q", "id", "--epoch", "1", "--result", "{}", "--json")

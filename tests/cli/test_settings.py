@@ -96,7 +96,7 @@ def test_config_for_people(dibs: Run, project: Path, tmp_path: Path) -> None:
     assert result.code == 0
     rows = {line.split()[0]: line for line in result.out.splitlines() if line}
     assert rows["ttl"].endswith("environment DIBS_TTL")
-    assert "1 min 30 s" in rows["ttl"]
+    assert "90s" in rows["ttl"]
     assert rows["max_attempts"].endswith(str(tmp_path / "dibs.toml"))
     assert rows["backoff"].endswith("default")
     assert f"file:{tmp_path}/queues/scrape" in result.out

@@ -59,9 +59,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield run
     for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+        process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 def counts(queue: Queue) -> dict[str, int]:

@@ -15,9 +15,10 @@ KEYS = ("a", "b")
 
 
 class Producer:
-    def __init__(self, stage: Stage, count: int) -> None:
+    def __init__(self, stage: Stage, count: int, pace: float = 0.3) -> None:
         self._stage = stage
         self._count = count
+        self._pace = pace  # TTLs between two pushes, at most
 
     def __call__(self, process: Process) -> None:
         stage, rng = self._stage, self._stage.rng
@@ -35,7 +36,7 @@ class Producer:
                     break
                 if rng.random() < 0.5:
                     break
-            process.world.sleep(rng.random() * stage.ttl * 0.3)
+            process.world.sleep(rng.random() * stage.ttl * self._pace)
 
     def _pushed(self, task: Any, wish: dict[str, Any], began: tuple[float, str]) -> None:
         stage = self._stage
@@ -53,14 +54,14 @@ class Producer:
             "backoff": rng.choice((0.0, 1.0)),
         }  # fmt: skip
         dice = rng.random()
-        if dice < 0.2 and stage.keys:
+        if dice < stage.keyed:
             wish["key"] = rng.choice(KEYS)
             wish["unique"] = rng.choice(("live", "live", "completed"))
-        elif dice < 0.3:
+        elif (dice := rng.random()) < 0.12:
             wish["delay"] = rng.random() * stage.ttl
-        elif dice < 0.45 and stage.pushed:
+        elif dice < 0.3 and stage.pushed:
             wish["after"] = [rng.choice(stage.pushed).id]
-        elif dice < 0.5 and stage.keys:
+        elif dice < 0.36:
             wish["after"] = [rng.choice(KEYS)]
         if rng.random() < 0.2:
             wish["priority"] = "high"
@@ -96,6 +97,8 @@ class Worker:
                 break
             for hand in self._claim(process, queue):
                 self._work(hand)
+                if self.guard is not None:
+                    self.guard.drop(hand)
             process.world.sleep(rng.random() * stage.ttl * 0.4)
         while stage.drainer is process and not stage.closing:
             drain_once(stage, process, queue)
@@ -129,19 +132,20 @@ class Worker:
     def _finish(self, hand: Hand) -> None:
         stage, rng, lease = self._stage, self._stage.rng, hand.lease
         dice = rng.random()
-        steps: list[tuple[str, Callable[[], Any]]] = [("complete", lambda: lease.complete())]
+        name: str = "complete"
+        act: Callable[[], Any] = lease.complete
         if dice < 0.1 and self.guard is None:
             return  # forgotten
         if dice < 0.25:
-            steps = [("fail", lambda: lease.fail("no luck", retry=rng.random() < 0.8))]
+            name, act = "fail", lambda: lease.fail("no luck", retry=rng.random() < 0.8)
         elif dice < 0.35:
             delay = rng.choice((0.0, stage.ttl / 2))
-            steps = [("release", lambda: lease.release(delay))]
+            name, act = "release", lambda: lease.release(delay)
         elif dice < 0.6:
-            steps = [("complete", lambda: lease.complete({"by": hand.process.name}))]
-        for name, act in steps * 3:
-            if stage.hands.step(hand, name, act) != "error" or rng.random() < 0.3:
-                return
+            name, act = "complete", lambda: lease.complete({"by": hand.process.name})
+        while stage.hands.step(hand, name, act) == "error":
+            if self.guard is None and rng.random() < 0.4:
+                return  # what is guarded is never left lying: its guard would keep it for ever
 
 
 class Guarding:
@@ -150,6 +154,7 @@ class Guarding:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._handles: dict[str, float] = {}
+        self._kept: dict[Hand, str] = {}
         self._ward: Process | None = None
         self.process: Process | None = None
 
@@ -167,6 +172,13 @@ class Guarding:
             process.busy = hand.stepping = False
         if handle is not None:
             self._handles[handle] = hand.lease.ttl
+            self._kept[hand] = handle
+
+    def drop(self, hand: Hand) -> None:
+        """No longer for this one; a handle that others hang on is kept."""
+        handle = self._kept.pop(hand, None)
+        if handle is not None and handle not in self._kept.values():
+            self._handles.pop(handle, None)
 
     def _body(self, process: Process) -> None:
         stage, ward = self._stage, self._ward
@@ -179,9 +191,9 @@ class Guarding:
             for handle in list(self._handles):
                 if gone:
                     attempt(process, lambda handle=handle: queue.end(handle))  # type: ignore[misc]
-                    del self._handles[handle]
+                    self._handles.pop(handle, None)
                 elif attempt(process, lambda handle=handle: queue.beat(handle) or 0.0) == 0.0:  # type: ignore[misc]
-                    del self._handles[handle]
+                    self._handles.pop(handle, None)
             if gone or (stage.closing and ward.over):
                 return
             process.world.sleep(min(self._handles.values(), default=stage.ttl / 2) / 3)
@@ -232,20 +244,22 @@ class Shell:
 class Meddler:
     """Cancels, retries, looks, purges."""
 
-    def __init__(self, stage: Stage, rounds: int, *, purges: bool) -> None:
+    def __init__(self, stage: Stage, rounds: int, *, purges: float, pace: float = 1.5) -> None:
         self._stage = stage
         self._rounds = rounds
-        self._purges = purges
+        self._purges = purges  # the share of rounds that are purges
+        self._pace = pace  # TTLs between two rounds, at most
 
     def __call__(self, process: Process) -> None:
         stage, rng = self._stage, self._stage.rng
         queue = open_queue(stage, process)
         for _ in range(self._rounds):
-            process.world.sleep(rng.random() * stage.ttl * 1.5)
+            process.world.sleep(rng.random() * stage.ttl * self._pace)
             if queue is None or stage.closing:
                 return
-            if self._purges and rng.random() < 0.5:
-                older = rng.choice((10.0, 12.0)) * stage.ttl
+            if rng.random() < self._purges:
+                older = rng.choice((0.2, 1.0, 4.0, 12.0)) * stage.ttl
+                stage.keyring.purging = True
                 state = rng.choice((State.COMPLETED, State.CANCELLED, State.FAILED))
                 attempt(process, lambda: queue.purge(state, older_than=older))
             elif stage.pushed:

@@ -2,7 +2,7 @@
 a check that lets one of these pass checks nothing."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -10,13 +10,13 @@ from unittest import mock
 from dibs import states
 from dibs.clock import parse_time
 from dibs.keys import Keys
-from dibs.lease import Held, Leases, Record
+from dibs.lease import FOR_EVER, Held, Leases, Lost, Record
 from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.files.pusher import Pusher
 from dibs.queues.files.session import Session, write_record
 from dibs.states import Cell, State
-from dibs.stores.store import Exists
-from dibs.task import decode
+from dibs.stores.store import Changed, Exists
+from dibs.task import decode, encode
 
 from .cloud import SimStore
 from .files_backend import FilesBackend
@@ -48,10 +48,11 @@ class FinishUncompared(StoredBackend):
     """The finish overwrites whatever is there."""
 
     def broken_step(self: Held, change: Any) -> Any:  # type: ignore[misc]
-        found = self._leases.read(self.key)  # type: ignore[has-type]
-        assert found is not None
-        self.seen = self._leases.swap(self.key, found.version, change(self.seen.record))
-        return self.seen
+        while found := self._leases.read(self.key):
+            with suppress(Changed):
+                self.seen = self._leases.swap(self.key, found.version, change(self.seen.record))
+                return self.seen
+        raise Lost(None)
 
     patches = ((Held, "step", broken_step),)
 
@@ -83,7 +84,7 @@ class NumberedRecords(LocksBackend):
             found = self.read(f"{key}/{number}") if number else None
             if found is not None and self.judge(f"{key}/{number}", found) is Verdict.ALIVE:
                 return None
-            cell = states.claim(Cell(State.READY, number), holder.session)
+            cell = states.claim(states.expire(found.record.cell, FOR_EVER) if found else Cell(State.READY), holder.session)
             try:
                 seen = self.create(f"{key}/{number + 1}", Record(cell, holder))
             except Exists:
@@ -142,14 +143,14 @@ class LateRenewal(FilesBackend):
 class BlindPush(FilesBackend):
     """A push whose answer was lost is simply sent again."""
 
-    def broken_rename_in(self: Pusher, task: Any, scratch: str, target: str, data: bytes, *more: Any) -> None:  # type: ignore[misc]
+    def broken_rename_in(self: Pusher, task: Any, scratch: str, target: str, *more: Any) -> None:  # type: ignore[misc]
         while True:
             try:
                 self._fs.rename(scratch, target)
                 return
             except FileNotFoundError:
                 self._fs.mkdir(target.rpartition("/")[0])
-                self._fs.write(scratch, data)
+                self._fs.write(scratch, encode(task.to_record()))
 
     patches = ((Pusher, "_rename_in", broken_rename_in),)
 

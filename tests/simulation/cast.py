@@ -34,14 +34,27 @@ class QueueCast:
 
     def enter(self) -> None:
         stage, rng = self._stage, self._stage.rng
+        if rng.random() < 0.15:
+            self._enter_key_war()
+            return
         for number in range(rng.choice((1, 1, 2))):
             stage.start(f"push{number}", stage.any_host(), Producer(stage, 2 + int(rng.random() * 3)))
         for _ in range(2 + int(rng.random() * 2)):
             self._start_worker(stage.any_host())
         if rng.random() < 0.5:
-            stage.start("meddler", stage.any_host(), Meddler(stage, 4, purges=rng.random() < 0.4))
+            stage.start("meddler", stage.any_host(), Meddler(stage, 4, purges=rng.choice((0.0, 0.0, 0.4))))
         if rng.random() < 0.2:
             stage.start("shell", stage.any_host(), Shell(stage, 3))
+
+    def _enter_key_war(self) -> None:
+        """One or two keys, pushed again and again by several, while finished tasks are purged at once."""
+        stage = self._stage
+        stage.keyed = 0.9
+        for number in range(2):
+            stage.start(f"push{number}", stage.any_host(), Producer(stage, 4, pace=1.0))
+        for _ in range(2):
+            self._start_worker(stage.any_host())
+        stage.start("meddler", stage.any_host(), Meddler(stage, 8, purges=0.8, pace=0.5))
 
     def replace(self, process: Process, host: SimHost, reuse: int) -> None:
         if process in self.workers:

@@ -20,7 +20,7 @@ class Cloud:
         self.entries: dict[str, Entry] = {}
         self.count = 0
         self.log: list[tuple[float, str, bool]] = []
-        self.late: list[tuple[float, Callable[[], object]]] = []
+        self.late: list[tuple[float, Process, Callable[[], object]]] = []
         self.changed: Callable[[str, bytes | None, bytes | None], None] = lambda key, before, after: None  # the observer
 
     def create(self, key: str, data: bytes) -> str:
@@ -54,15 +54,17 @@ class Cloud:
 
     def deliver(self) -> None:
         """Requests whose answers were lost, and that arrive late."""
+        now, self.world.current = self.world.current, None
         while self.late and self.late[0][0] <= self.world.now:
-            _, act = self.late.pop(0)
+            _, self.world.late_for, act = self.late.pop(0)
             try:
                 act()
             except (Exists, Changed):
                 pass
+        self.world.current, self.world.late_for = now, None
 
-    def delay(self, act: Callable[[], object]) -> None:
-        self.late.append((self.world.now + self.world.random() * 2.0, act))
+    def delay(self, process: Process, act: Callable[[], object]) -> None:
+        self.late.append((self.world.now + self.world.random() * 2.0, process, act))
         self.late.sort(key=lambda item: item[0])
 
     def names(self, since: float | None) -> list[str]:
@@ -160,6 +162,6 @@ class SimStore:
         if spoiled is LOST:
             act()
         elif spoiled is VANISHED:
-            self._cloud.delay(act)
+            self._cloud.delay(self._process, act)
         assert spoiled in (LOST, VANISHED, REFUSED)
         raise Unsure(f"cannot {what} {key}: simulated")

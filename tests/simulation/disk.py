@@ -1,7 +1,7 @@
 """A file system in memory, as one or several hosts see it.
 
-Renames are atomic and have one winner. A listing may be old: then it lacks what other hosts did to the folder
-of late. A call may fail after it took effect.
+Renames are atomic and have one winner. A host's listing of a folder may be old, and stay so for a while (a network file
+system's cache): then it lacks what other hosts did to the folder. A call may fail after it took effect.
 """
 
 import errno
@@ -38,6 +38,7 @@ class Disk:
         self.folders: dict[str, Folder] = {"": {"": FOLDER}}
         self.mtimes: dict[str, float] = {}
         self.log: dict[str, list[Change]] = {}
+        self.frozen: dict[tuple[str, str], tuple[float, float]] = {}  # (host, folder) -> seen as of, until
         self.moved: Callable[[str, str, bytes], None] = lambda source, target, data: None  # the observer
         self.mkdir(root)
 
@@ -109,6 +110,7 @@ class Disk:
         self.mtimes[folder] = world.now
         if world.weather.stale:
             host = world.current.host.name if world.current else ""
+            self.frozen.pop((host, folder), None)
             self.log.setdefault(folder, []).append((world.now, host, name, before))
 
     def old_listing(self, path: str, host: str, since: float) -> list[str]:
@@ -154,13 +156,20 @@ class SimFs:
         entries = self._disk.folders.get(path)
         if entries is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        if spoiled is STALE:
-            since = self._world.now - self._world.weather.lag * self._world.random()
-            names = self._disk.old_listing(path, self._process.host.name, since)
-            self._world.say(f"old listing {names}")
-            return names
-        if spoiled is not None:
+        if spoiled is not None and spoiled is not STALE:
             self._refuse(path)
+        view = (self._process.host.name, path)
+        if spoiled is STALE:
+            lag, now = self._world.weather.lag, self._world.now
+            since = now - lag * self._world.random()
+            self._disk.frozen[view] = (since, since + lag)
+        if view in self._disk.frozen:
+            since, until = self._disk.frozen[view]
+            if self._world.now < until:
+                names = self._disk.old_listing(path, view[0], since)
+                self._world.say(f"old listing {names}")
+                return names
+            del self._disk.frozen[view]
         return list(entries)
 
     def read(self, path: str) -> bytes:

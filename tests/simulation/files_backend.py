@@ -31,7 +31,8 @@ class FilesBackend:
         self.disk.moved = self._moved
         self._sync = world.random() < 0.1
         self._shards = world.rng.choice((1, 1, 2))
-        self._options = {"sync": self._sync, "shards": self._shards, "retention": world.rng.choice((0.0, 600.0))}
+        self.retention = world.rng.choice((0.0, 0.0, 600.0))
+        self._options = {"sync": self._sync, "shards": self._shards, "retention": self.retention}
 
     def open(self, process: Process, *, pid: int | None = None) -> FilesQueue:
         """A queue object as that process would open it."""

@@ -72,9 +72,7 @@ class Hands:
         if before.state is not State.CLAIMED or step == "keep":
             return
         for hand in self._by_task.get(task_id, ()):
-            if hand.epoch == before.epoch and step != "cancel" and not (
-                hand.stepping and hand.process is self._world.current
-            ):
+            if hand.epoch == before.epoch and step != "cancel" and not self._own_doing(hand):
                 self._shadows.append(hand)
                 if self._believes(hand):
                     raise Violation(
@@ -82,6 +80,9 @@ class Hands:
                         f"{self._world.current} took {task_id} from {hand.process} ({show(before)} -> {show(after)}), "
                         f"which still believes to hold epoch {hand.epoch}",
                     )
+
+    def _own_doing(self, hand: Hand) -> bool:
+        return hand.process is (self._world.current if hand.stepping else self._world.late_for)
 
     def check_shadows(self) -> None:
         for hand in self._shadows:

@@ -25,7 +25,7 @@ class Lock:
 
     def __init__(self, held: Held) -> None:
         self.held = held
-        self.id = held.key
+        self.id = getattr(held, "lock", held.key)
         self.epoch = held.epoch
         self.worker = held.session
         self.state = "held"
@@ -57,6 +57,7 @@ class LocksBackend:
     name = "locks"
     leases_class: type[Leases] = Leases
     store_class: type[SimStore] = SimStore
+    retention = 0.0
 
     def __init__(self, world: World, truth: Truth) -> None:
         self._world = world

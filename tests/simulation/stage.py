@@ -13,6 +13,7 @@ from .world import Process, World
 
 class Backend(Protocol):
     name: str
+    retention: float
 
     def open(self, process: Process, *, pid: int | None = None) -> Any: ...
 
@@ -25,12 +26,13 @@ class Stage:
         self.truth = truth
         self.hands = hands
         self.keyring = Keyring(world, truth)
+        self.keyring.purging = backend.retention > 0
         self.backend = backend
         self.hosts = hosts
         self.pushed: list[Task] = []  # pushes that returned
         self.closing = False  # nobody starts anything new
         self.drainer: Process | None = None  # the one that works on when all is calm
-        self.keys = True
+        self.keyed = self.rng.choice((0.0, 0.2, 0.8))  # the share of pushes with a key
         self._pids = 100
 
     def found(self) -> None:

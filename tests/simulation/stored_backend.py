@@ -21,7 +21,7 @@ class StoredBackend:
         self._truth = truth
         self.cloud = Cloud(world)
         self.cloud.changed = self._changed
-        self._retention = world.rng.choice((0.0, 600.0))
+        self.retention = world.rng.choice((0.0, 0.0, 600.0))
 
     def open(self, process: Process, *, pid: int | None = None) -> StoredQueue:
         """A queue object as that process would open it."""
@@ -33,7 +33,7 @@ class StoredBackend:
             rng=self._world.rng,
             pid=pid,
             process=lambda: process.pid,
-            retention=self._retention,
+            retention=self.retention,
         )
 
     def _changed(self, name: str, before: bytes | None, after: bytes | None) -> None:

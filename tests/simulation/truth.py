@@ -38,7 +38,7 @@ class Truth:
             raise Violation("not one cell", f"task {task_id}: {show(before)} -> {show(after)}, but it is {show(known)}")
         step = self._push(task_id, after) if before is None else self._step(task_id, before, after)
         epoch = after.epoch if after is not None else before.epoch if before is not None else 0
-        self.steps.setdefault(task_id, []).append(Step(step, epoch, self._world.current, self._world.now))
+        self.steps.setdefault(task_id, []).append(Step(step, epoch, self._world.current or self._world.late_for, self._world.now))
         if record is not None:
             self._note(task_id, record)
         if after is None:
@@ -70,13 +70,13 @@ class Truth:
             if before.state in LIVE:
                 raise Violation("lost", f"task {task_id} was removed while {show(before)}")
             return "purge"
-        step = step_between(before, after)
-        if not step:
-            raise Violation("illegal step", f"task {task_id}: {show(before)} -> {show(after)}")
-        if step == "claim":
+        if before.state is State.READY and after.state is State.CLAIMED:
             if (task_id, after.epoch) in self.leased:
                 raise Violation("epoch twice", f"task {task_id} was leased at epoch {after.epoch} before")
             self.leased.add((task_id, after.epoch))
+        step = step_between(before, after)
+        if not step:
+            raise Violation("illegal step", f"task {task_id}: {show(before)} -> {show(after)}")
         if step == "promote" and before.due > self._world.now + 0.001:
             early = before.due - self._world.now
             raise Violation("early", f"task {task_id} was made ready {early:.3f} s before it is due")

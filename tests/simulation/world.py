@@ -95,6 +95,7 @@ class World:
         self.hub = getcurrent()
         self.processes: list[Process] = []
         self.current: Process | None = None
+        self.late_for: Process | None = None  # a request of this process takes effect only now
         self.quiet = 1  # above 0: no events, no time passes
         self.ended = False
         self.fuse = 0

@@ -13,7 +13,8 @@ import pytest
 from dibs.clock import SYSTEM
 from dibs.errors import Refused, Unsupported
 from dibs.host import Host, this_host
-from dibs.keys import GRACE_SECONDS, Keys, cell_name
+from dibs.keycell import cell_name
+from dibs.keys import GRACE_SECONDS, LAG_SECONDS, Keys
 from dibs.states import State
 from dibs.stores.files import FileStore
 from dibs.stores.memory import MemoryStore
@@ -175,6 +176,31 @@ def test_a_pusher_does_not_withdraw_for_a_task_that_does_not_exist(setup: Setup)
     assert second.confirm("a", "two") == "one"
 
 
+def test_a_task_that_a_listing_misses_for_a_moment_keeps_its_key(setup: Setup) -> None:
+    keys = setup.keys()
+    setup.push(keys, "a", "one")
+    setup.clock.now += 3600
+    looks = iter([None, None, State.READY])
+    assert keys.acquire("a", "two", "live", lambda _: next(looks)) == "one"
+
+
+def test_a_task_deleted_by_hand_gives_its_key_up(setup: Setup) -> None:
+    keys = setup.keys()
+    setup.push(keys, "a", "one")
+    del setup.tasks["one"]
+    assert setup.push(keys, "a", "two") == "two"
+    assert LAG_SECONDS < setup.clock.now - 1000 < LAG_SECONDS + 1
+
+
+def test_a_cell_that_says_completed_is_believed(setup: Setup) -> None:
+    keys = setup.keys()
+    setup.push(keys, "a", "one")
+    keys.close("a", "one", State.COMPLETED)
+    del setup.tasks["one"]
+    assert setup.push(keys, "a", "two", unique="completed") == "one"
+    assert setup.push(keys, "a", "three") == "three"
+
+
 def test_a_broken_off_push_of_the_same_thread_is_no_obstacle(setup: Setup) -> None:
     keys = setup.keys()
     keys.acquire("a", "one", "live", setup.find)
@@ -271,6 +297,30 @@ def test_a_purged_task_takes_its_key_along_but_not_that_of_a_newer_one(setup: Se
     keys.forget("a", "one")
     keys.close("a", "one", State.CANCELLED)
     assert keys.lookup("a") == "two"
+
+
+def test_a_completed_task_counts_though_another_came_after_it(setup: Setup) -> None:
+    keys = setup.keys()
+    setup.push(keys, "a", "one")
+    setup.tasks["one"] = State.COMPLETED
+    setup.push(keys, "a", "two")
+    setup.tasks["two"] = State.CANCELLED
+    assert setup.push(keys, "a", "three", unique="completed") == "one"
+    keys.forget("a", "two")
+    assert keys.lookup("a") == "one"
+    assert setup.push(keys, "a", "four", unique="completed") == "one"
+    assert not keys.leftover("a", "five", setup.find)  # in doubt it runs
+    setup.push(keys, "a", "six")
+    setup.tasks["six"] = State.FAILED
+    keys.reopen("a", "six", setup.find)
+    setup.tasks["six"] = State.READY
+    keys.confirm("a", "six")
+    keys.forget("a", "one")
+    del setup.tasks["one"]
+    setup.tasks["six"] = State.FAILED
+    assert setup.push(keys, "a", "seven", unique="completed") == "seven"
+    keys.forget("a", "seven")
+    assert setup.store.get(cell_name("a")) is None
 
 
 def test_a_slow_helper_deletes_nothing_newer(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:

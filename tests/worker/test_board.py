@@ -56,17 +56,29 @@ import os; os.kill(os.getpid(), 9)
 
 
 def test_tickets_are_never_given_twice() -> None:
-    board = new_board(1, tickets=3000)
+    board = new_board(1, tickets=60_000)
     source = f"""
 from dibs.worker.board import Board
 board = Board({board.fd}, 1)
-print(sum(board.take_ticket() for _ in range(2000)))
+print("ready", flush=True)
+input()
+print(sum(board.take_ticket() for _ in range(40_000)))
 """
     takers = [
-        subprocess.Popen([sys.executable, "-c", source], pass_fds=[board.fd], stdout=subprocess.PIPE) for _ in range(3)
-    ]
-    taken = [int(taker.communicate()[0]) for taker in takers]
-    assert sum(taken) == 3000
+        subprocess.Popen(
+            [sys.executable, "-c", source],
+            pass_fds=[board.fd], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for taker in takers:
+        assert taker.stdout is not None
+        assert taker.stdout.readline() == "ready\n"
+    for taker in takers:
+        assert taker.stdin is not None
+        taker.stdin.write("\n")
+        taker.stdin.flush()
+    assert sum(int(taker.communicate()[0]) for taker in takers) == 60_000
     assert board.tickets == 0
     assert not board.take_ticket()
     board.return_ticket()

@@ -187,6 +187,36 @@ os.wait() if child else time.sleep(60)
     stray.wait()
 
 
+def test_nothing_is_given_back_before_all_are_seen_to_be_gone(
+    worker: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child that takes its time to die, and one born behind the first look that found nothing."""
+    looks = [False, False, True, False, True, True]
+    monkeypatch.setattr("dibs.worker.guard.kill_brood", lambda *_: looks.pop(0))
+    guard, store, told, _ = ready(60.0, worker.pid)
+    worker.kill()
+    worker.wait()
+    while looks:
+        assert store.ended == []
+        guard.step()
+    assert told.words == ["settle", "buried"]
+
+
+def test_what_cannot_be_killed_is_waited_for_until_the_lease_is_over(
+    worker: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.worker.guard.kill_brood", lambda *_: False)
+    guard, store, told, _ = ready(6.0, worker.pid)
+    worker.kill()
+    worker.wait()
+    while store.clock.now < store.deadline:
+        assert 0 < guard.step() <= 0.5
+        assert store.ended == []
+        store.clock.now += 0.5
+    guard.step()
+    assert told.words == ["settle", "buried"]
+
+
 def test_processes_of_others_are_left_alone(worker: "subprocess.Popen[bytes]") -> None:
     other = subprocess.Popen(["sleep", "60"], start_new_session=True, env={MARK: f"{MINE}2", "X": MINE})
     guard, store, _, _ = ready(5.0, worker.pid)

@@ -84,6 +84,26 @@ except LeaseLost:
     assert queue.detail(lease.id).result == "second"
 
 
+def test_a_lease_that_ran_out_is_refused_though_nobody_took_it(worker: Any, queue: Queue, log: Any) -> None:
+    task = queue.push("x")
+    process = worker("""
+try:
+    with queue.claim(ttl=0.8) as lease:
+        note("in")
+        while lease.state == "held": time.sleep(0.01)
+except LeaseLost:
+    note("refused")
+""")
+    until(lambda: log() == ["in"], "the worker to start")
+    os.kill(process.pid, signal.SIGSTOP)
+    (claim,) = queue.claimed()
+    until(lambda: queue.clock.wall() > claim.expires_at + 1.0, "its TTL to pass")
+    os.kill(process.pid, signal.SIGCONT)
+    assert process.wait(20) == 0
+    assert log() == ["in", "refused"]
+    assert queue.get(task.id).state is not State.COMPLETED
+
+
 def test_children_of_a_killed_worker_are_dead_before_its_task_goes_on(
     program: Program, url: str, queue: Queue, tmp_path: Path
 ) -> None:

@@ -73,6 +73,23 @@ def test_until_empty_stays_while_a_task_in_hand_may_push_more(
     assert counts(queue) == {"completed": 4}
 
 
+def test_empty_means_looked_in_vain_after_the_last_task_and_nothing_in_hand(url: str, queue: Queue) -> None:
+    supervisor = Supervisor(Job(url=url, call="a:b", until_empty=True), queue, workers=2)
+    first, second = supervisor.board.slots
+    assert not supervisor._is_over(), "nobody has looked yet"
+    first.begin("a", 1, "", 0.0)
+    first.end(1.0, 0)
+    first.look(2.0)
+    first.begin("b", 1, "", 3.0)
+    second.look(4.0)
+    assert not supervisor._is_over(), "one is in hand, and may push more"
+    first.end(5.0, 0)
+    second.look(6.0)
+    assert not supervisor._is_over(), "the first has not looked since"
+    first.look(6.5)
+    assert supervisor._is_over()
+
+
 def test_max_tasks_is_exact(queue: Queue, module: Module, supervise: Supervise) -> None:
     module("def noop(payload): pass")
     queue.push_many(range(40))
@@ -228,17 +245,19 @@ def test_max_runtime_of_a_task(queue: Queue, supervise: Supervise) -> None:
 
 
 def test_timeout_in_one_thread_releases_what_the_others_had(queue: Queue, module: Module, supervise: Supervise) -> None:
+    """In the second thread `fine` starts later, so it is in hand when `long` is over its time."""
     module("""
         import time
         def wait(payload, lease):
-            time.sleep(60 if payload == "long" else 0.9 if lease.epoch == 1 else 0)
+            time.sleep({"long": 60, "first": 0.7, "fine": 1.2 if lease.epoch == 1 else 0}[payload])
     """)
     long = queue.push("long", max_attempts=1)
+    queue.push("first")
     fine = queue.push("fine", priority="low")
-    finished(supervise(workers=2, threads=True, call="jobs:wait", timeout=1.2, until_empty=True))
+    finished(supervise(workers=2, threads=True, call="jobs:wait", timeout=1.5, until_empty=True))
     assert queue.get(long.id).state is State.FAILED
-    assert queue.get(fine.id).state is State.COMPLETED
-    assert (queue.get(fine.id).attempts, queue.get(fine.id).deaths) == (0, 0)
+    now = queue.get(fine.id)
+    assert (now.state, now.epoch, now.attempts, now.deaths) == (State.COMPLETED, 2, 0, 0)
 
 
 def test_stop_finishes_what_is_in_hand(queue: Queue, module: Module, supervise: Supervise) -> None:

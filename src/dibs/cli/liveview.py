@@ -47,9 +47,10 @@ class LiveView:
         self._live.update(Group(self._title(look), Text(), self._counts(look), Text(), self._leases()), refresh=True)
 
     def _title(self, look: Look) -> Text:
-        title = Text(clean(redact(self._queue.url)), style="bold")
+        title = Text()
+        title.append(clean(redact(self._queue.url)), style="bold")
         title.append(pause_words(look.stats.paused, "  "), style="bold red")
-        title.append(f"\n{look.rate:,.1f} tasks/s", style="default")
+        title.append(f"\n{look.rate:,.1f} tasks/s")
         if look.rate and look.live:
             title.append(f", {look.live:,} left, about {seconds(look.live / look.rate)}")
         return title

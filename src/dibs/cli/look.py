@@ -10,7 +10,7 @@ from dibs.cli.arguments import add_filters, add_json, add_queue, filters, whole
 from dibs.cli.exits import DONE
 from dibs.cli.output import clean, emit, pause_words, warn
 from dibs.cli.place import opened
-from dibs.cli.tables import table, text_of
+from dibs.cli.tables import table, text_of, without_empty
 from dibs.queues.queue import Queue
 from dibs.queues.views import Claim
 from dibs.queues.why import seconds
@@ -56,7 +56,8 @@ def _list(queue: Queue, args: Namespace) -> None:
         if args.json:
             emit(task.to_json())
     if not args.json:
-        _print(table(_LIST_HEADERS, [_list_row(task) for task in shown], right=(2, 3)) if shown else ["no tasks"])
+        headers, rows = without_empty(_LIST_HEADERS, [_list_row(task) for task in shown])
+        _print(table(headers, rows, right=(2, 3)) if shown else ["no tasks"])
     if more:
         warn(f"… and more; --limit 0 lists all, --limit N the first N (now {limit})")
 

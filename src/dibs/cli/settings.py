@@ -80,10 +80,8 @@ def _shown(value: Any) -> Any:
 
 def _human(value: Any) -> str:
     if isinstance(value, float):
-        from dibs.queues.why import seconds
-
-        return seconds(value)
-    return redact(str(value)) if value is not None else ""
+        return config.duration_text(value)
+    return "" if value is None else redact(str(value))
 
 
 _WORDS = {

@@ -27,6 +27,12 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     return lines
 
 
+def without_empty(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """The same table without the columns in which no row has anything."""
+    used = [column for column in range(len(headers)) if any(row[column] not in (None, "", ()) for row in rows)]
+    return [headers[column] for column in used], [[row[column] for column in used] for row in rows]
+
+
 def pairs(rows: Sequence[tuple[str, Any]]) -> list[str]:
     """`name  value` lines; a row whose value is None or empty is left out."""
     shown = [(name, value) for name, value in rows if value not in (None, "", ())]

@@ -107,10 +107,7 @@ class LeasedQueue(Queue):
         holder = held.seen.record.holder
         if holder is not None and holder.boot != self.host.boot:
             self._adopt(lease, held, holder)
-        elif held.kept:
-            if not held.follow():
-                raise self._lost(lease)
-        elif not held.renew():
+        elif not (held.follow() if held.kept else held.renew()):
             if held.refresh():
                 self._expire(lease.id, held, Verdict.SILENT)  # its time is over though we live: give it back
             raise self._lost(lease)

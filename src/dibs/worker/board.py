@@ -12,7 +12,6 @@ import fcntl
 import mmap
 import os
 import struct
-import tempfile
 import threading
 from dataclasses import dataclass
 
@@ -152,5 +151,7 @@ def new_board(slots: int, tickets: int | None = None) -> Board:
 
 
 def _unnamed_file() -> int:
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())

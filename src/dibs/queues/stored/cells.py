@@ -95,13 +95,17 @@ class Cells:
         elif known.marker == marker.key:
             return known
         elif marker.move <= known.body.move:
-            self._create_once(known.marker, MARK)
+            self.ensure_marker(known)
             self.store.delete(marker.key)
         return None
 
     def ensure_marker(self, known: Known) -> None:
-        """For a task whose pusher may have died before it made the marker."""
+        """For a task whose pusher or mover may have died before it made the marker. If it has moved on meanwhile,
+        its mover may have looked for this marker too early to delete it."""
         self._create_once(known.marker, MARK)
+        now = self._read(known.task.id)
+        if now is None or now.marker != known.marker:
+            self.store.delete(known.marker)
 
     def remove(self, known: Known) -> bool:
         """Delete an ended task: its payload, then its cell, then its marker; anybody may finish this.

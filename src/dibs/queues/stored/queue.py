@@ -10,7 +10,7 @@ from typing import Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import LeaseLost, Refused, TaskNotFound
+from dibs.errors import LeaseLost, Refused, StorageError, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.keys import Keys
@@ -95,7 +95,7 @@ class StoredQueue(LeasedQueue):
     # Claim
 
     def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
-        self._run_upkeep(idle=False)
+        self._run_upkeep()
         if self._pausing.seen():
             return []
         leases: list[Lease] = []
@@ -103,7 +103,7 @@ class StoredQueue(LeasedQueue):
         while len(leases) < limit:
             marker = self._discovery.next(wanted, look)
             if marker is None:
-                if leases or not self._run_upkeep(idle=True):
+                if leases or not self._run_upkeep():
                     break
                 look = Look()
                 continue
@@ -140,13 +140,13 @@ class StoredQueue(LeasedQueue):
             return None
         return lease
 
-    def _run_upkeep(self, *, idle: bool) -> bool:
+    def _run_upkeep(self) -> bool:
         now = self.clock.boottime()
         if now < self._upkeep_at or not self._upkeep_lock.acquire(blocking=False):
             return False
         try:
             self._upkeep_at = now + self.upkeep_seconds
-            changed = self._upkeep.run(idle=idle)
+            changed = self._upkeep.run()
         finally:
             self._upkeep_lock.release()
         if changed:
@@ -164,10 +164,9 @@ class StoredQueue(LeasedQueue):
     def complete(self, lease: Lease, result: Any = None) -> None:
         encode(result)
         done = self._finish(lease, "completed", states.complete, result=result)
-        if done is not None and self._some_blocked():
-            for waiting in self._waits.waiting_for(done.body.task):
-                if self._steps.unblock(waiting):
-                    self._discovery.forget()
+        if done is not None:
+            with suppress(StorageError):  # it is completed; what waited for it is found by the next upkeep
+                self._free_waiting(done.body.task)
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
         checked_number("delay", delay, 0)
@@ -218,8 +217,14 @@ class StoredQueue(LeasedQueue):
         self._steps.expire(Known(body_of(held.seen.record), held.seen), verdict)
         self._discovery.forget()
 
+    def _free_waiting(self, task: Task) -> None:
+        if self._some_blocked():
+            for waiting in self._waits.waiting_for(task):
+                if self._steps.unblock(waiting):
+                    self._discovery.forget()
+
     def _some_blocked(self) -> bool:
-        """False: certainly nobody waits for a task just completed, or the next idle worker will see to it."""
+        """False: certainly nobody waits for a task just completed, or the upkeep will see to it."""
         now = self.clock.boottime()
         if self.asking_is_cheap or now - self._blocked[0] >= self.fresh_seconds:
             self._blocked = (now, next(self._store.list("blocked/"), None) is not None)

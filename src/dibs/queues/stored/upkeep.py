@@ -47,11 +47,11 @@ class Upkeep:
         self._next_blocked = 0.0
         self._next_tidy = clock.boottime() + TIDY_EVERY
 
-    def run(self, *, idle: bool) -> bool:
+    def run(self) -> bool:
         """True when something may have become ready."""
         changed = self.recover() | self.promote_due()
         now = self._clock.boottime()
-        if idle and now >= self._next_blocked:
+        if now >= self._next_blocked:
             self._next_blocked = now + self._blocked_every
             changed |= self.recheck_blocked()
         if now >= self._next_tidy:
