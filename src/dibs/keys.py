@@ -30,6 +30,7 @@ from dibs.clock import Clock
 from dibs.errors import Refused, Unsupported
 from dibs.host import Host, this_host
 from dibs.keycell import KeyCell, cell_name, parse
+from dibs.patience import Patience
 from dibs.states import LIVE, State
 from dibs.stores import settle
 from dibs.stores.store import Changed, Exists, Store
@@ -37,7 +38,6 @@ from dibs.task import Task, encode
 
 GRACE_SECONDS = 60.0
 LAG_SECONDS = 5.0
-LONGEST_PAUSE = 0.25
 Find = Callable[[str], State | None]
 
 
@@ -232,7 +232,7 @@ class Keys:
         grant = self._granted.get(name)
         return grant is not None and (grant.version, grant.thread) == (seen.version, threading.get_ident())
 
-    def _given_up(self, seen: KeyCell, patience: "Patience") -> bool:
+    def _given_up(self, seen: KeyCell, patience: Patience) -> bool:
         """Its task is not there: will it never come?"""
         if seen.state == "live":  # it was there: deleted by hand, or only missed by a listing that lags
             return patience.spent_on(seen.version) > LAG_SECONDS
@@ -281,26 +281,6 @@ class Keys:
                 "done": done,
             }
         )
-
-
-class Patience:
-    """How long one asker has waited, and for what."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._pause = 0.002
-        self._what = ""
-        self._since = 0.0
-
-    def wait(self) -> None:
-        self._clock.sleep(self._pause)
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
-
-    def spent_on(self, what: str) -> float:
-        now = self._clock.boottime()
-        if what != self._what:
-            self._what, self._since = what, now
-        return now - self._since
 
 
 def _completed(seen: KeyCell, state: State | None, find: Find) -> str | None:

@@ -78,7 +78,7 @@ def test_a_large_batch_syncs_per_batch_not_per_task(url: str, monkeypatch: pytes
             recorder.events.clear()
             whole.clear()
             queue.push_many([{"n": n} for n in range(1500)])
-    assert len(whole) == 2
+    assert 1 <= len(whole) <= 2
     assert recorder.syncs <= 10
 
 

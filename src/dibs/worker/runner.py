@@ -47,6 +47,8 @@ class Runner:
         self._keeping = Keeping(queue, channel.send)
         self._tales = Tales(channel, queue.clock, every=job.every_event)
         self._stopping = False
+        self._stopped = threading.Event()
+        self._filters = job.filters
         self._orphaned = False
         self._fatal: DibsError | None = None
         queue.guarded = True
@@ -68,6 +70,7 @@ class Runner:
     def stop(self) -> None:
         """Finish what is in hand, claim nothing more."""
         self._stopping = True
+        self._stopped.set()
 
     def _listen(self) -> None:
         """The control thread: what the supervisor says, and its death."""
@@ -76,7 +79,8 @@ class Runner:
                 self.stop()
             for lease in self._keeping.hear(message):
                 self._work.abandon(lease.id, "its lease was lost")
-        self._stopping = self._orphaned = True
+        self._orphaned = True
+        self.stop()
         self._keeping.give_up()
         if not self._work.leave(ORPHANED) and self._keeping.in_hand:
             os._exit(_BAD_EXIT)  # a function cannot be ended, and nobody keeps its lease
@@ -98,7 +102,7 @@ class Runner:
                 continue
             begun = self._now()
             try:
-                leases = self._queue.claim_many(1, ttl=self._job.ttl, **self._job.filters)
+                leases = self._queue.claim_many(1, ttl=self._job.ttl, **self._filters)
                 outages = 0
             except StorageError as error:
                 outages += 1
@@ -118,7 +122,11 @@ class Runner:
 
     def _rest(self, slot: Slot, pause: float) -> None:
         self._tales.flush()
-        self._queue._wait(pause * (0.75 + self._queue.rng.random() / 2))
+        pause *= 0.75 + self._queue.rng.random() / 2
+        if type(self._queue)._wait is Queue._wait:
+            self._stopped.wait(pause)
+        else:
+            self._queue._wait(pause)  # the backend knows when something may have become ready
 
     def _longer(self, pause: float) -> float:
         longest = 0.05 if self._job.until_empty else self._queue.idle_seconds

@@ -62,12 +62,9 @@ class Cells:
         if above.startswith(self.layout.folder("pending/")):  # its tasks will go through these, in a hurry
             self._fs.mkdir(self.layout.folder(f"leased/{shard}"))
             self._fs.mkdir(self.layout.folder(f"completed/{shard}"))
-        if self.sync:
-            self.sync_above(folder)
 
-    def sync_above(self, folder: str) -> None:
-        """Make the folder's own entry durable, and those of the folders it is in."""
-        above = folder.rpartition("/")[0]
-        while above.startswith(self.layout.root):
-            self._fs.sync_folder(above)
-            above = above.rpartition("/")[0]
+    def sync_folders(self, folder: str) -> None:
+        """Make what is in a folder durable, and the folder itself: who made it may not have synced it yet."""
+        while folder.startswith(self.layout.root):
+            self._fs.sync_folder(folder)
+            folder = folder.rpartition("/")[0]

@@ -53,7 +53,9 @@ class Finder:
                 for folder in self._homes(state, task_id):
                     for text in self._list(folder):
                         if text.startswith(task_id) and (name := parse_name(text, state)):
-                            return Found(state, f"{folder}/{text}", name)
+                            path = f"{folder}/{text}"
+                            if self._fs.exists(path):  # a listing may be old, a look-up by name is not
+                                return Found(state, path, name)
         return None
 
     def read(self, found: Found) -> Task:

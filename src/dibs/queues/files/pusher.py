@@ -26,7 +26,6 @@ class Pusher:
         self._finder = parts.finder
         self._waits = waits
         self._known_facets: set[str] = set()
-        self._rooted: set[str] = set()
 
     def push(self, tasks: list[Task], now: float) -> list[Task]:
         data = {task.id: encode(task.to_record()) for task in tasks}
@@ -116,12 +115,9 @@ class Pusher:
         if few:
             for folder in sorted(folders):
                 try:
-                    self._fs.sync_folder(folder)
+                    self._cells.sync_folders(folder)
                 except FileNotFoundError:
                     continue  # its tasks have moved on already, and it was tidied away
-                if folder not in self._rooted:  # who made it may not have synced it into its parents yet
-                    self._cells.sync_above(folder)
-                    self._rooted.add(folder)
         else:
             self._fs.sync_all(self._layout.root)
 

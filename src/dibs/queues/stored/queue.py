@@ -88,7 +88,8 @@ class StoredQueue(LeasedQueue):
         self._blocked = (float("-inf"), False)
         for number, task in enumerate(pushed):
             if task.after and not task.duplicate and self._steps.unblock(task.id):
-                pushed[number] = replace(self.get(task.id), payload=task.payload)
+                known = self._cells.read(task.id)
+                pushed[number] = task if known is None else task.standing(known.cell)
         self._discovery.forget()
         return pushed
 
