@@ -111,7 +111,8 @@ class Keys:
                     return seen.id
                 if unique == "completed" and (completed := _completed(seen, state, find)):
                     return completed
-                if state is not None or self._interrupted(name, seen) or self._given_up(seen, patience):
+                settled = state is not None and seen.state != "pushing"  # else it may be about to be retried
+                if settled or self._interrupted(name, seen) or self._given_up(seen, patience):
                     owner = self._take_over(name, key, task_id, seen, find, state)
                     if owner:
                         return owner

@@ -186,6 +186,7 @@ class Held:
             if self._leases.clock.boottime() >= self.deadline:
                 return False
             self.deadline = later.deadline
+            self.unsure = False  # what was sent before this can no longer take effect
             return True
 
     def follow(self) -> bool:

@@ -66,7 +66,7 @@ def holder_from_record(record: Any) -> Holder:
     numbers = (holder.ttl, holder.beat, holder.since, holder.sure)
     if (
         not all(isinstance(text, str) for text in (*texts, holder.guard_start))
-        or not all(isinstance(pid, int | None) for pid in (holder.pid, holder.guard))
+        or not all(pid is None or (isinstance(pid, int) and 0 < pid < 2**31) for pid in (holder.pid, holder.guard))
         or not all(isinstance(number, int | float) and isfinite(number) for number in numbers)
     ):
         raise BadInput("not a holder's record: a field has a wrong type")

@@ -34,6 +34,17 @@ def test_quick_agrees_with_argparse(command: str, words: list[str]) -> None:
     assert vars(found) == vars(parsed)
 
 
+def test_quick_leaves_mistakes_to_argparse() -> None:
+    for command, line in {
+        "claim": "--json=1 / -h / --help / --lim 3 / --limit / --limit 0 / --ttl -5 / q extra / --nosuch / -- q",
+        "complete": "q / q id / q id --epoch / q id --epoch 0 / id --epoch 1 / q id x --epoch 1",
+    }.items():
+        for words in line.split(" / "):
+            quick = QuickParser()
+            load(command).configure(quick, command)
+            assert quick.parse(words.split()) is None, words
+
+
 def test_quick_takes_the_usual_words() -> None:
     def parsed(command: str, *words: str) -> object:
         quick = QuickParser()

@@ -43,6 +43,12 @@ def test_the_default_queue(dibs: Run, project: Path, tmp_path: Path) -> None:
     assert dibs("stats", "queues/scrape", "--json").json["total"] == 2
 
 
+def test_a_default_path_is_relative_to_the_file(dibs: Run, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "dibs.toml").write_text('queue = "here/q"')
+    assert dibs("push", ".", "1", cwd=project).code == 0
+    assert (tmp_path / "here" / "q" / "dibs.json").exists()
+
+
 def test_without_any_setting_the_default_is_here(dibs: Run, tmp_path: Path) -> None:
     assert dibs("push", ".", "1").code == 0
     assert (tmp_path / ".dibs" / "queues" / "default" / "dibs.json").exists()

@@ -11,8 +11,6 @@ from .hands import Hand, attempt
 from .stage import Stage
 from .world import Process, Violation
 
-KEYS = ("a", "b")
-
 
 class Producer:
     def __init__(self, stage: Stage, count: int, pace: float = 0.3) -> None:
@@ -55,14 +53,14 @@ class Producer:
         }  # fmt: skip
         dice = rng.random()
         if dice < stage.keyed:
-            wish["key"] = rng.choice(KEYS)
+            wish["key"] = rng.choice(stage.keys)
             wish["unique"] = rng.choice(("live", "live", "completed"))
         elif (dice := rng.random()) < 0.12:
             wish["delay"] = rng.random() * stage.ttl
         elif dice < 0.3 and stage.pushed:
             wish["after"] = [rng.choice(stage.pushed).id]
         elif dice < 0.36:
-            wish["after"] = [rng.choice(KEYS)]
+            wish["after"] = [rng.choice(stage.keys)]
         if rng.random() < 0.2:
             wish["priority"] = "high"
         if rng.random() < 0.1:

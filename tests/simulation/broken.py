@@ -18,6 +18,7 @@ from dibs.states import Cell, State
 from dibs.stores.store import Changed, Exists
 from dibs.task import decode, encode
 
+from .cast import KeyWarCast
 from .cloud import SimStore
 from .files_backend import FilesBackend
 from .locks import LocksBackend
@@ -158,11 +159,12 @@ class BlindPush(FilesBackend):
 class SlowHelper(StoredBackend):
     """A purger deletes the key's record whatever it says by now."""
 
-    def broken_free(self: Keys, name: str, version: str) -> bool:  # type: ignore[misc]
+    def broken_free(self: Keys, name: str, *version: str) -> bool:  # type: ignore[misc]
         self._store.delete(name)
         return True
 
     patches = ((Keys, "_free", broken_free),)
+    cast = KeyWarCast
 
 
 class OldReading(FilesBackend):
@@ -177,8 +179,17 @@ class OldReading(FilesBackend):
 _judge = Watch.judge
 
 
+VARIANTS: dict[str, Any] = {
+    variant.__name__: variant
+    for variant in (
+        DeleteThenCreate, FinishUncompared, ReadThenWrite, NumberedRecords, ForeignWallClock, LateRenewal, BlindPush,
+        SlowHelper, OldReading,
+    )
+}  # fmt: skip
+
+
 @contextmanager
-def broken(variant: type) -> Iterator[None]:
+def broken(variant: type | None) -> Iterator[None]:
     """The real classes as the variant wants them."""
     patches = [mock.patch.object(owner, name, change) for owner, name, change in getattr(variant, "patches", ())]
     for patch in patches:

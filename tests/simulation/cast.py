@@ -28,13 +28,15 @@ class Cast(Protocol):
 
 
 class QueueCast:
+    key_wars = 0.15  # the share of schedules that are about keys
+
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.workers: list[Process] = []
 
     def enter(self) -> None:
         stage, rng = self._stage, self._stage.rng
-        if rng.random() < 0.15:
+        if rng.random() < self.key_wars:
             self._enter_key_war()
             return
         for number in range(rng.choice((1, 1, 2))):
@@ -47,9 +49,9 @@ class QueueCast:
             stage.start("shell", stage.any_host(), Shell(stage, 3))
 
     def _enter_key_war(self) -> None:
-        """One or two keys, pushed again and again by several, while finished tasks are purged at once."""
+        """One key, pushed again and again by several, while finished tasks are purged at once."""
         stage = self._stage
-        stage.keyed = 0.9
+        stage.keyed, stage.keys = 0.9, ("a",)
         for number in range(2):
             stage.start(f"push{number}", stage.any_host(), Producer(stage, 4, pace=1.0))
         for _ in range(2):
@@ -87,6 +89,10 @@ class QueueCast:
         queue = open_queue(self._stage, process)
         while not self._stage.closing:
             drain_once(self._stage, process, queue)
+
+
+class KeyWarCast(QueueCast):
+    key_wars = 1.0
 
 
 class LockCast:

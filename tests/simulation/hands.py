@@ -54,8 +54,8 @@ class Hands:
         """A lease that was looked up by its epoch."""
         hand = Hand(process, lease)
         self._by_task[lease.id].append(hand)
-        cell = self._truth.cells.get(lease.id)
-        if not self._truth.holds(lease.id, lease.epoch) and not (cell and cell.state is State.CANCELLED):
+        cancelled = self._truth.took(lease.id, "cancel", lease.epoch + 1)
+        if not cancelled and not self._truth.holds(lease.id, lease.epoch):
             self._shadows.append(hand)
         self._world.look()
         return hand
@@ -82,7 +82,8 @@ class Hands:
                     )
 
     def _own_doing(self, hand: Hand) -> bool:
-        return hand.process is (self._world.current if hand.stepping else self._world.late_for)
+        world = self._world
+        return hand.process is world.late_for or (hand.stepping and hand.process is world.current)
 
     def check_shadows(self) -> None:
         for hand in self._shadows:

@@ -33,11 +33,13 @@ class Outcome:
     events: int = 0
     seconds: float = 0.0  # simulated
     steps: dict[str, int] = field(default_factory=dict)
+    troubles: dict[str, int] = field(default_factory=dict)
 
 
 def run(seed: int, backend: str = "files", *, trace: bool = False, variant: type | None = None) -> Outcome:
     """Run one schedule. `variant` is a class to use instead of the backend's own: a broken one."""
     make, cast = BACKENDS[backend]
+    cast = getattr(variant, "cast", cast)
     world = World(f"{backend} {seed}", trace=trace)
     with seams(world):
         play = _Play(world, variant or make, cast)
@@ -50,6 +52,7 @@ def run(seed: int, backend: str = "files", *, trace: bool = False, variant: type
         finally:
             world.end()
     outcome = Outcome(seed, backend, world.violation, world.trace, world.events, world.now - EPOCH)
+    outcome.troubles = world.troubles
     for steps in play.truth.steps.values():
         for step in steps:
             outcome.steps[step.name] = outcome.steps.get(step.name, 0) + 1

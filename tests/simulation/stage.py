@@ -32,6 +32,7 @@ class Stage:
         self.pushed: list[Task] = []  # pushes that returned
         self.closing = False  # nobody starts anything new
         self.drainer: Process | None = None  # the one that works on when all is calm
+        self.keys: tuple[str, ...] = ("a", "b")
         self.keyed = self.rng.choice((0.0, 0.2, 0.8))  # the share of pushes with a key
         self._pids = 100
 

@@ -101,6 +101,7 @@ class World:
         self.fuse = 0
         self.events = 0
         self.violation: Violation | None = None
+        self.troubles: dict[str, int] = {}
         self.tracing = trace
         self.trace: list[str] = []
         self.watchers: list[Callable[[], None]] = []  # called at every event
@@ -134,6 +135,9 @@ class World:
         process.wake = self.now + seconds
         self._leave()
 
+    def count(self, trouble: str) -> None:
+        self.troubles[trouble] = self.troubles.get(trouble, 0) + 1
+
     def say(self, text: str) -> None:
         if self.tracing:
             self.trace.append(f"{self.now - EPOCH:9.3f} {self.current!r:>10}  {text}")
@@ -156,18 +160,25 @@ class World:
         if dice < weather.crash:
             self.kill(process)
         elif (dice := dice - weather.crash) < weather.pause:
-            process.wake = self.now + self._pause()
+            pause = self._pause()
+            process.wake = self.now + pause
+            self.count("long pause" if pause > 2 * weather.ttl else "pause")
             self.say(f"paused for {process.wake - self.now:.1f} s")
         elif (dice := dice - weather.pause) < weather.stale:
             spoiled = STALE
+            self.count(STALE)
         elif (dice := dice - weather.stale) < weather.lost:
             spoiled = LOST if self.random() < 0.6 else VANISHED
+            self.count(spoiled)
         elif (dice := dice - weather.lost) < weather.refused:
             spoiled = REFUSED
+            self.count(REFUSED)
         elif (dice := dice - weather.refused) < weather.jump:
             self.on_jump()
+            self.count("jump")
         elif dice - weather.jump < weather.reboot:
             self.on_reboot(process.host)
+            self.count("reboot")
         if spoiled is None:
             self._leave()
         else:
@@ -187,6 +198,7 @@ class World:
     def kill(self, process: Process) -> None:
         """SIGKILL: it is simply never resumed."""
         process.alive = False
+        self.count("crash")
         self.say(f"{process.name} is killed")
         self.on_death(process)
 

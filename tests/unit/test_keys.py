@@ -276,12 +276,27 @@ def test_retry_takes_the_key_back_unless_another_lives(setup: Setup) -> None:
     assert keys.lookup("a") == "one"
 
 
-def test_a_push_in_the_middle_of_a_retry_is_noticed(setup: Setup) -> None:
+def test_a_push_waits_for_a_retry_under_way(setup: Setup) -> None:
+    keys = setup.keys()
+    setup.push(keys, "a", "one")
+    setup.tasks["one"] = State.FAILED
+    keys.reopen("a", "one", setup.find)
+
+    def retry() -> None:
+        setup.tasks["one"] = State.READY
+
+    setup.clock.on_sleep = retry
+    assert setup.push(setup.keys(), "a", "two") == "one"
+    assert keys.confirm("a", "one") == "one"
+
+
+def test_a_retry_that_took_too_long_is_told(setup: Setup) -> None:
     keys = setup.keys()
     setup.push(keys, "a", "one")
     setup.tasks["one"] = State.FAILED
     keys.reopen("a", "one", setup.find)
     assert setup.push(setup.keys(), "a", "two") == "two"
+    assert setup.clock.now > 1000 + GRACE_SECONDS
     setup.tasks["one"] = State.READY
     assert keys.confirm("a", "one") == "two"
 

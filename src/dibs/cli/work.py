@@ -43,6 +43,7 @@ def configure(parser: Parser, command: str) -> None:
 
 
 def run(args: Namespace, command: str) -> int:
+    from dibs.cli.workview import summary
     from dibs.worker.job import Job
     from dibs.worker.supervisor import Supervisor
 
@@ -56,8 +57,13 @@ def run(args: Namespace, command: str) -> int:
     with open_place(place, create=True) as queue:
         supervisor = Supervisor(job, queue, workers=args.jobs, threads=args.pool == "thread", output=output)
         leave = Leave(supervisor)
-        with _view(args, job, supervisor, output, reader) as view, leave:
-            return _attend(supervisor, view, leave)
+        view = _view(args, job, supervisor, output, reader)
+        with view, leave:
+            _attend(supervisor, view, leave)
+    if supervisor.unusable:
+        raise CommandError(supervisor.unusable, "", USAGE if supervisor.bad_usage else FAILED)
+    warn(summary(view.progress.snapshot()))
+    return leave.code
 
 
 class Leave:
@@ -89,10 +95,8 @@ class Leave:
             self._supervisor.kill()
 
 
-def _attend(supervisor: Supervisor, view: PlainView, leave: Leave) -> int:
+def _attend(supervisor: Supervisor, view: PlainView, leave: Leave) -> None:
     """Show what happens until it is over. The supervisor works on in its own thread, whatever blocks here."""
-    from dibs.cli.workview import summary
-
     supervisor.start()
     over = False
     while not over:
@@ -103,10 +107,6 @@ def _attend(supervisor: Supervisor, view: PlainView, leave: Leave) -> int:
             view.event(supervisor.news.get())
         view.tick()
     supervisor.join()
-    if supervisor.unusable:
-        raise CommandError(supervisor.unusable, "", USAGE if supervisor.bad_usage else FAILED)
-    view.say(summary(view.progress.snapshot()))
-    return leave.code
 
 
 def _live(args: Namespace) -> bool:

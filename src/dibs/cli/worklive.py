@@ -76,29 +76,32 @@ class LiveView(PlainView):
         parts: list[RenderableType] = [Text(self._title, style="bold", no_wrap=True, overflow="ellipsis")]
         if snapshot.left is not None:
             ended = snapshot.totals.completed + snapshot.totals.failed
-            parts.append(ProgressBar(total=max(1, ended + snapshot.left), completed=ended, width=48))
+            bar = Table.grid()
+            bar.add_row(ProgressBar(total=max(1, ended + snapshot.left), completed=ended, width=48))
+            parts.append(bar)
         parts.append(Text(f"{progress_line(snapshot)}, running for {seconds(snapshot.elapsed)}"))
-        parts.append(self._workers(snapshot.benches))
+        parts.append(self._workers(snapshot))
         if self._failures:
             parts.append(Text("latest failures", style="bold"))
             parts += [Text(clean(line), style="red", no_wrap=True, overflow="ellipsis") for line in self._failures]
         return Group(*parts)
 
-    def _workers(self, benches: list[Bench]) -> RenderableType:
+    def _workers(self, snapshot: Snapshot) -> RenderableType:
+        benches = snapshot.benches
         room = max(3, self._console.height - _LINES_AROUND - len(self._failures))
         table = Table(box=None, pad_edge=False, header_style="dim")
         for name in ("worker", "done", "failed", "for", "task"):
             table.add_column(name, justify="right" if name in ("done", "failed", "for") else "left", no_wrap=True)
         for bench in benches[:room]:
-            table.add_row(*_row(bench))
+            table.add_row(*_row(bench, over=snapshot.over))
         hidden = len(benches) - room
         return Group(table, Text(f"… and {hidden:,} more", style="dim")) if hidden > 0 else table
 
 
-def _row(bench: Bench) -> list[Text]:
+def _row(bench: Bench, *, over: bool) -> list[Text]:
     doing = bench.doing
     if not bench.pid:
-        what = Text("starting", style="dim")
+        what = Text("ended" if over else "starting", style="dim")
     elif bench.stopped:
         what = Text("stopped", style="yellow")
     elif doing is None:

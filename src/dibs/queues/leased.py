@@ -18,6 +18,7 @@ from dibs.lease import Held, Leases, Lost, Record
 from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
+from dibs.queues.remembering import Remembering
 from dibs.states import State
 from dibs.stores.store import Store
 from dibs.task import Task
@@ -44,6 +45,14 @@ class LeasedQueue(Queue):
         self._started = (0, "")
         self._serial = count(1)
         self._beaten: dict[str, Held] = {}
+        self._remembering = Remembering(store, self._watch, self.host) if pid is None else None
+        if self._remembering is not None:
+            self._remembering.recall()
+
+    def close(self) -> None:
+        super().close()
+        if self._remembering is not None:
+            self._remembering.keep()
 
     @abstractmethod
     def _cell_key(self, task_id: str) -> str:
@@ -192,7 +201,7 @@ class LeasedQueue(Queue):
     def kept_until(self, lease: Lease) -> float:
         held: Held = lease.token
         holder = held.seen.record.holder
-        if holder is not None and holder.boot == self.host.boot:
-            held.follow()
-            return held.deadline
-        return lease.deadline
+        if held.unsure or holder is None or holder.boot != self.host.boot:
+            return lease.deadline
+        held.follow()
+        return held.deadline

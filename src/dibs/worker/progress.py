@@ -34,6 +34,7 @@ class Snapshot:
     rate: float  # tasks ended a second, over the last seconds
     left: int | None  # ready or claimed, when that was last looked at
     benches: list[Bench]
+    over: bool
 
     @property
     def eta(self) -> float | None:
@@ -63,7 +64,7 @@ class Progress:
         rate = (ended - before) / (now - then) if now > then else 0.0
         left = None if self._left is None else max(0, self._left[0] - (ended - self._left[1]))
         benches = [_bench(hand, slot, now) for hand in self._supervisor.hands for slot in hand.slots]
-        return Snapshot(totals, now - self._began, rate, left, benches)
+        return Snapshot(totals, now - self._began, rate, left, benches, self._supervisor.ended.is_set())
 
     def _look_ahead(self) -> None:
         self._supervisor.ended.wait(_FIRST_STATS_SECONDS)  # a short run needs none

@@ -5,6 +5,7 @@ nothing and tells nobody of a task that went well. What it has in hand stands on
 supervisor dies it stops: nobody would keep its leases.
 """
 
+import io
 import os
 import signal
 import socket
@@ -69,8 +70,12 @@ class Runner:
 
     def stop(self) -> None:
         """Finish what is in hand, claim nothing more."""
-        self._stopping = True
+        self.stop_soon()
         self._stopped.set()
+
+    def stop_soon(self) -> None:
+        """The same from a signal handler, where no lock may be taken."""
+        self._stopping = True
 
     def _listen(self) -> None:
         """The control thread: what the supervisor says, and its death."""
@@ -238,8 +243,10 @@ def main(argv: Sequence[str]) -> int:
     runner = Runner(job, queue, work, board, board.slots[first : first + count], channel)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        runner.stop()
+        runner.stop_soon()
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what functions print is seen when they print it
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from dibs.facets import Facet, Filter
 from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import Layout, Ready, is_level, ready_names
+from dibs.queues.files.layout import Layout, Ready, is_level, is_shard, ready_names
 
 FRESH_SECONDS = 0.25
 WHOLE = 64
@@ -76,7 +76,7 @@ class Discovery:
     def _enter(self, level: str) -> None:
         self._level = self._layout.folder(f"pending/{level}")
         try:
-            self._shards = self._fs.listdir(self._level)
+            self._shards = list(filter(is_shard, self._fs.listdir(self._level)))
         except (FileNotFoundError, NotADirectoryError):
             return  # just tidied away, or a stray file
         self._rng.shuffle(self._shards)

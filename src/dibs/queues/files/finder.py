@@ -4,13 +4,13 @@ Nothing here is a transaction: a task that moves while it is looked for is looke
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from dibs.errors import BadInput
 from dibs.facets import EVERYTHING, Facet, Filter, facet_from_record, plain_facet
 from dibs.queues.files.fs import Fs
-from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, is_level, parse_name
+from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, is_hour, is_level, is_minute, is_shard, parse_name
 from dibs.queues.views import Stats
 from dibs.states import Cell, State
 from dibs.task import Task, decode, task_from_record
@@ -109,12 +109,12 @@ class Finder:
         root = self._layout.folder(STATE_FOLDERS[state])
         if state is State.READY:
             for level in self._levels(root):
-                yield from (f"{root}/{level}/{shard}" for shard in sorted(self._list(f"{root}/{level}")))
+                yield from self._inside(f"{root}/{level}", is_shard)
         elif state is State.SCHEDULED:
-            for hour in sorted(self._list(root)):
-                yield from (f"{root}/{hour}/{minute}" for minute in sorted(self._list(f"{root}/{hour}")))
+            for hour in self._inside(root, is_hour):
+                yield from self._inside(hour, is_minute)
         else:
-            yield from (f"{root}/{shard}" for shard in sorted(self._list(root)))
+            yield from self._inside(root, is_shard)
 
     def _homes(self, state: State, task_id: str) -> Iterator[str]:
         """The folders of a state in which this task may be."""
@@ -131,7 +131,7 @@ class Finder:
         if state is State.READY:
             root = self._layout.folder("pending")
             for level in self._levels(root):
-                yield self._lots([f"{root}/{level}/{shard}" for shard in sorted(self._list(f"{root}/{level}"))])
+                yield self._lots(self._inside(f"{root}/{level}", is_shard))
         else:
             yield self._lots(list(self.folders(state)))
 
@@ -146,6 +146,9 @@ class Finder:
                 lot, size = [], 0
         if lot:
             yield lot
+
+    def _inside(self, folder: str, ours: Callable[[str], object]) -> list[str]:
+        return [f"{folder}/{name}" for name in sorted(filter(ours, self._list(folder)))]
 
     def _levels(self, root: str) -> list[str]:
         return sorted(filter(is_level, self._list(root)), reverse=True)

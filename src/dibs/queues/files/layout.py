@@ -84,9 +84,11 @@ def ready_names(listing: Iterable[str]) -> list[Ready]:
     return _READY_LINES("\n".join(listing))
 
 
-def is_level(text: str) -> bool:
-    """True for the folder of a priority."""
-    return len(text) == 4 and text.isascii() and text.isdigit()
+# Which folders inside a state's are ours: nobody descends into any other.
+is_level = re.compile("[0-9]{4}").fullmatch
+is_shard = re.compile("[0-9a-f]{2}").fullmatch
+is_hour = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}").fullmatch
+is_minute = re.compile("[0-9]{2}").fullmatch
 
 
 @cache

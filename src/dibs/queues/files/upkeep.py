@@ -10,7 +10,7 @@ from dibs import states
 from dibs.errors import BadInput
 from dibs.liveness import Holder, Verdict
 from dibs.queues.files.finder import Found
-from dibs.queues.files.layout import parse_name, slot
+from dibs.queues.files.layout import is_hour, is_minute, parse_name, slot
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import read_record
 from dibs.queues.files.steering import Steering
@@ -138,7 +138,7 @@ class Upkeep:
 
     def promote_due(self) -> bool:
         root = self._layout.folder("scheduled")
-        hours = sorted(self._fs.listdir(root))
+        hours = sorted(filter(is_hour, self._fs.listdir(root)))
         if not hours:
             return False
         now = self._parts.store_time()
@@ -147,7 +147,7 @@ class Upkeep:
         for hour in hours:
             if hour > hour_now:
                 break
-            for minute in sorted(self._list(f"{root}/{hour}")):
+            for minute in sorted(filter(is_minute, self._list(f"{root}/{hour}"))):
                 if hour == hour_now and minute > minute_now:
                     break
                 past = (hour, minute) < (hour_now, minute_now)

@@ -32,7 +32,7 @@ from dibs.queues.stored.upkeep import Upkeep
 from dibs.queues.stored.waits import Waits
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
-from dibs.stores.store import Changed, Store
+from dibs.stores.store import Changed, Store, Unsure
 from dibs.task import Task, checked_number, encode, is_id, new_id
 
 
@@ -208,6 +208,9 @@ class StoredQueue(LeasedQueue):
                 return None
             lease.state = "lost"
             raise self._lost_to(lease.id, lease.epoch, lost.now) from None
+        except Unsure:
+            lease.deadline = 0.0  # nobody knows whether it is still held: renew, or take the step again, to find out
+            raise
         done = Known(body_of(seen.record), seen)
         self._cells.mark(before, done)
         if done.cell.state is State.READY:

@@ -1,0 +1,74 @@
+"""Workers on a `dir:` queue, where every lease has a handle of its own."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import dibs
+from dibs.queues.queue import Queue
+from dibs.states import State
+from dibs.worker.supervisor import Supervisor
+
+from .conftest import alive, lines, until
+
+Supervise = Callable[..., Supervisor]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"{number}.txt").write_text(f"{number}\n")
+        os.utime(folder / f"{number}.txt", (1_700_000_000, 1_700_000_000))  # long settled
+    return f"dir:{folder}?done={tmp_path}/done"
+
+
+@pytest.fixture
+def queue(url: str) -> Iterator[Queue]:
+    with dibs.open(url) as opened:
+        yield opened
+
+
+def test_drains_with_the_path_as_argument(queue: Queue, supervise: Supervise, tmp_path: Path) -> None:
+    supervisor = supervise(workers=2, command=("cat", "{}"), until_empty=True)
+    supervisor.join()
+    assert supervisor.totals().completed == 6
+    assert {queue.detail(f"{number}.txt").result for number in range(6)} == set(range(6))
+    assert sorted(os.listdir(tmp_path / "in")) == [f"{number}.txt" for number in range(6)]
+
+
+def test_lease_is_kept_past_several_ttls(queue: Queue, supervise: Supervise) -> None:
+    supervisor = supervise(workers=6, threads=True, command=("sleep", "2.5"), until_empty=True, ttl=0.8)
+    until(lambda: len(supervisor.hands[0].in_hand()) == 6, "all to start")
+    while not supervisor.ended.is_set():
+        assert queue.claim(ttl=0.8) is None, "taken from a worker that works"
+    assert supervisor.totals().completed == 6
+
+
+def test_commands_of_a_killed_runner_are_dead_before_their_tasks_go_on(
+    queue: Queue, supervise: Supervise, tmp_path: Path
+) -> None:
+    command = ("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60")
+    supervisor = supervise(workers=2, threads=True, command=command, ttl=30.0)
+    pids = until(lambda: len(lines(tmp_path / "pids")) == 2 and lines(tmp_path / "pids"), "two to start")
+    held = {doing.id for _, doing in supervisor.hands[0].in_hand()}
+    supervisor.stop()
+    os.kill(supervisor.hands[0].pid, signal.SIGKILL)
+    for lease in (until(lambda: queue.claim(), "a task") for _ in range(6)):
+        assert lease.id not in held or not any(alive(int(pid)) for pid in pids)
+        assert lease.epoch == (2 if lease.id in held else 1)
+        assert lease.task.deaths == (1 if lease.id in held else 0)
+
+
+def test_kill_releases_what_is_in_hand(queue: Queue, supervise: Supervise, tmp_path: Path) -> None:
+    supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=60.0)
+    until(lambda: lines(tmp_path / "pids"), "the command to start")
+    supervisor.kill()
+    supervisor.join()
+    assert not alive(int(lines(tmp_path / "pids")[0]))
+    assert queue.stats().states[State.READY] == 6
+    assert all(task.attempts == task.deaths == 0 for task in queue.tasks())
