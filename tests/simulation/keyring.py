@@ -26,12 +26,12 @@ class Keyring:
     def __init__(self, world: World, truth: Truth) -> None:
         self._world = world
         self._truth = truth
-        self._given: dict[str, list[str]] = {}  # key -> tasks given out by push or retry
+        self._given: dict[str, dict[str, float]] = {}  # key -> tasks given out by push or retry, when, the last one last
         self._pushes: list[Push] = []
         self.purging = False  # then a completed task may have lost its key already, and still be there
 
     def begin(self, key: str) -> tuple[float, str]:
-        return self._world.now, self._given.get(key, [""])[-1]
+        return self._world.now, next(reversed(self._given.get(key, {})), "")
 
     def pushed(self, key: str, unique: str, began: tuple[float, str], task_id: str, *, duplicate: bool) -> None:
         push = Push(key, unique, began[0], task_id, began[1])
@@ -47,11 +47,10 @@ class Keyring:
         key = self._truth.keys.get(task_id)
         if key is None:
             return
-        given = self._given.setdefault(key, [])
-        if task_id in given:
-            given.remove(task_id)
-        given.append(task_id)
-        live = [other for other in given if self._live(other)]
+        given = self._given.setdefault(key, {})
+        given.pop(task_id, None)
+        given[task_id] = self._world.now
+        live = [other for other, since in given.items() if self._live(other, since)]
         if len(live) > 1:
             raise Violation("key twice", f"key {key!r} was given to {' and to '.join(live)}, which are all live")
 
@@ -91,6 +90,9 @@ class Keyring:
         if cell.state is State.COMPLETED and self._truth.ends(push.last)[-1].at < push.began:
             raise Violation("key twice", f"key {push.key!r} was given to {push.id}, but {push.last} is {show(cell)}")
 
-    def _live(self, task_id: str) -> bool:
+    def _live(self, task_id: str, since: float = 0.0) -> bool:
+        """True when it is live and, if `since` is given, did not end after that: it is not just being retried."""
         cell = self._truth.cells.get(task_id)
-        return cell is not None and cell.state in LIVE
+        if cell is None or cell.state not in LIVE:
+            return False
+        return not since or all(end.at < since for end in self._truth.ends(task_id))

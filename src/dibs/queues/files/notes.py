@@ -7,6 +7,7 @@ and a note of a step that was refused is ignored.
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from dibs.clock import Clock
@@ -21,8 +22,11 @@ LOST = "lost."
 
 
 class Notes:
-    def __init__(self, fs: Fs, layout: Layout, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, fs: Fs, layout: Layout, clock: Clock, rng: random.Random, make_folder: Callable[[str], None]
+    ) -> None:
         self._fs = fs
+        self._make_folder = make_folder
         self._layout = layout
         self._clock = clock
         self._rng = rng
@@ -41,7 +45,7 @@ class Notes:
         try:
             self._fs.write(path, data)
         except FileNotFoundError:
-            self._fs.mkdir(path.rpartition("/")[0])
+            self._make_folder(path.rpartition("/")[0])
             self._fs.write(path, data)
         return path
 

@@ -44,7 +44,7 @@ class Parts:
 
     @cached_property
     def notes(self) -> Notes:
-        return Notes(self.fs, self.layout, self.clock, self.rng)
+        return Notes(self.fs, self.layout, self.clock, self.rng, self.cells.make_folder)
 
     @cached_property
     def watch(self) -> Watch:

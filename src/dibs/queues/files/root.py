@@ -31,6 +31,10 @@ def open_root(
         if not create:
             raise FormatError(f"no queue at {path}; `dibs push {path} …` creates one")
         _create(fs, path, marker, clock, rng, shards, retention)
+    elif create:
+        for folder in FOLDERS:
+            if not fs.exists(f"{path}/{folder}"):
+                fs.mkdir(f"{path}/{folder}")  # somebody removed it: what was in it is gone, the rest goes on
     try:
         record = decode(fs.read(marker))
         form, shards, keep = record["format"], record["shards"], float(record["retention"])
