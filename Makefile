@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := UV_SYSTEM_CERTS=1 $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-header --no-annotate --no-emit-index-url
 CODE := src tests benchmarks examples
-SCHEDULES ?= 200000
+SCHEDULES ?= 100000
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format simulate bench bench-small docs docs-check lock clean
@@ -34,8 +35,8 @@ format: $(VENV)/dev ## put the code into its format
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-simulate: $(VENV)/dev ## run many more schedules of the simulation (SCHEDULES=200000)
-	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES)
+simulate: $(VENV)/dev ## run many more schedules of the simulation (SCHEDULES=100000 for each backend)
+	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) --jobs $(JOBS)
 
 bench: $(VENV)/bench ## all benchmarks at full size, into docs/benchmarks.md (long)
 	$(BIN)/python -m benchmarks --size full --doc docs/benchmarks.md
@@ -45,11 +46,11 @@ bench-small: $(VENV)/bench ## every benchmark once, small: shows that they run
 
 docs: $(VENV)/dev ## make the generated pages again, then check all pages
 	$(BIN)/python -m dibs.cli.reference > docs/cli.md
-	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m pytest -n auto tests/docs
 
 docs-check: $(VENV)/dev ## check that the pages are up to date and that what they show works
 	$(BIN)/python -m dibs.cli.reference | diff -u docs/cli.md -
-	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m pytest -n auto tests/docs
 
 lock: $(VENV)/dev ## choose the newest versions of what development needs, into requirements/
 	$(PIP) uv

@@ -7,20 +7,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from disk import strace
 
 pytest.register_assert_rewrite("dibs.testing")
 MEMORY = "/dev/shm"
 
 
-def pytest_report_header() -> str:
-    found = "found: real system calls are traced and killed too" if strace.works() else "not usable: its tests are left out"
-    return f"strace: {found}"
+OPTIONAL = {"_strace.py": strace.works, "_faketime.py": lambda: shutil.which("faketime") is not None}
 
 
-def pytest_ignore_collect(collection_path: object) -> bool | None:
-    """Not a skip: on a machine without strace these tests do not exist, and the header says so."""
-    return True if str(collection_path).endswith("_strace.py") and not strace.works() else None
+def pytest_report_header() -> list[str]:
+    return [
+        f"tests in *{ending}: " + ("run" if usable() else "LEFT OUT, this machine lacks the tool")
+        for ending, usable in OPTIONAL.items()
+    ]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Not a skip: without the tool these tests do not exist, and the header says so."""
+    missing = any(collection_path.name.endswith(ending) and not usable() for ending, usable in OPTIONAL.items())
+    return True if missing else None
 
 
 @pytest.fixture

@@ -206,6 +206,19 @@ def slow(payload):
     process.wait()
 
 
+def test_when_the_supervisor_is_stopped_commands_end_before_their_leases(
+    queue: Queue, start: Start, tmp_path: Path
+) -> None:
+    queue.push("x")
+    process = start("--ttl", "1", "--", "sh", "-c", "echo $$ >> pids; sleep 60")
+    (pid,) = until(lambda: words(tmp_path / "pids"), "the task to start")
+    process.send_signal(signal.SIGSTOP)
+    lease = until(lambda: queue.claim(), "the lease to run out")
+    assert not alive(pid)
+    assert lease.epoch >= 2
+    process.send_signal(signal.SIGCONT)
+
+
 def test_idle_runners_leave_when_the_supervisor_is_killed(queue: Queue, start: Start, tmp_path: Path) -> None:
     queue.push("x")
     process = start("-j", "2", "--", "sh", "-c", "echo $PPID >> pids")

@@ -1,13 +1,16 @@
 """The contract on `dir:`: a folder of somebody's files."""
 
+import os
 import time
 from typing import Any
 
-import dibs
 import pytest
+
+import dibs
 from dibs.queues.directory import DirectoryQueue
 from dibs.queues.queue import Queue
 from dibs.stores.files import FileStore
+from dibs.task import Task, encode
 from dibs.testing import ManualClock, QueueContract
 
 
@@ -20,6 +23,12 @@ class TestDir(QueueContract):
         assert isinstance(self.clock, ManualClock)
         (self.tmp_path / "in").mkdir()
         monkeypatch.setattr(FileStore, "now", lambda store: time.time() + getattr(store._clock, "advanced", 0.0))
+
+    def add(self, queue: Queue, payload: Any = None, **more: Any) -> Task:
+        """As people do: a file appears in the folder."""
+        name = f"{len(os.listdir(self.tmp_path / 'in'))}.json"
+        (self.tmp_path / "in" / name).write_bytes(encode(payload))
+        return queue.get(name)
 
     def make_queue(self, **options: Any) -> Queue:
         return dibs.open(self.place(), **options)

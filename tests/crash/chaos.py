@@ -3,7 +3,8 @@
     python -m crash.chaos FOLDER SEED TASKS
 
 Each child writes what *returned* to a log of its own, one line by one write, after it returned. When TASKS were
-pushed, or after MOST_SECONDS, the killing ends, unharmed workers drain the queue, and the logs are compared with the files. Prints JSON.
+pushed, or after MOST_SECONDS, the killing ends, unharmed workers drain the queue, and the logs are compared with
+the files. Prints JSON.
 """
 
 import json
@@ -109,7 +110,11 @@ class Pack:
             log = os.open(self._logs / f"{self._started}-{role}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
             act = {"produce": produce, "work": work, "steward": steward}[role]
             try:
-                act(self._path, lambda line: os.write(log, line.encode() + b"\n"), random.Random(self._seed + self._started))
+                act(
+                    self._path,
+                    lambda line: os.write(log, line.encode() + b"\n"),
+                    random.Random(self._seed + self._started),
+                )
             except Exception as error:
                 os.write(log, f"broke {type(error).__name__}: {error}\n".replace("\n", " ").encode() + b"\n")
             code = 0
@@ -176,9 +181,13 @@ def judge(path: str, logs: Path) -> dict[str, object]:
         "completed": len(finished),
         "taken over": sum(int(epoch) > 1 for _, epoch in said.get("completed", [])),
         "lost": sorted(pushed - set(found) - cancelling),
-        "not run": sorted(task_id for task_id, paths in found.items() if state_of(paths[0]) not in ("completed", "cancelled")),
+        "not run": sorted(
+            task_id for task_id, paths in found.items() if state_of(paths[0]) not in ("completed", "cancelled")
+        ),
         "cancelled by nobody": sorted(
-            task_id for task_id, paths in found.items() if state_of(paths[0]) == "cancelled" and task_id in pushed - cancelling
+            task_id
+            for task_id, paths in found.items()
+            if state_of(paths[0]) == "cancelled" and task_id in pushed - cancelling
         ),
         "completed twice": sorted(task_id for task_id, times in completed.items() if times > 1),
         "claimed twice at an epoch": sorted(f"{claim}" for claim, times in claimed.items() if times > 1),

@@ -1,6 +1,5 @@
 """Steps to be killed in, and what must hold afterwards whatever the moment was."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from crash.scenarios import SCENARIOS
 
 TESTS = str(Path(__file__).parents[1])

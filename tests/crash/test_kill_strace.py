@@ -4,8 +4,9 @@ import re
 import signal
 from pathlib import Path
 
-import dibs
 import pytest
+
+import dibs
 from disk import strace
 from disk.inspect_files import places, problems, state_of
 

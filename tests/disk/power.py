@@ -11,7 +11,6 @@ operation that is kept keeps what it builds on, as every journal does.
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dibs.errors import BadInput
@@ -214,4 +213,3 @@ class PowerFs:
 
 def _above(path: str) -> str:
     return path.rpartition("/")[0]
-

@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import dibs
 import pytest
+
+import dibs
 from dibs.errors import FormatError
 from dibs.queues.files.layout import FOLDERS
 from dibs.testing import ManualClock
@@ -62,7 +63,15 @@ def snapshot(root: Path) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
     for folder, folders, names in os.walk(root):
         for name in folders + names:
-            if name in STRANGERS or name in ("empty folder", "folder.json", "inside", "dangling", "loop", "etc.json", "fifo.json"):
+            if name in STRANGERS or name in (
+                "empty folder",
+                "folder.json",
+                "inside",
+                "dangling",
+                "loop",
+                "etc.json",
+                "fifo.json",
+            ):
                 path = Path(folder, name)
                 plain = path.is_file() and not path.is_symlink()
                 found[str(path.relative_to(root))] = path.read_bytes() if plain else None
@@ -141,13 +150,25 @@ def test_strangers_in_every_folder(folder: str, tmp_path: Path) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b'{"id": "x"}', b"\x00\xff\xfe", b"null", b"[]", b'"text"', b"[" * 100_000,
-     b'{"id":"%s","payload":1,"key":5}', b'{"id":"%s","payload":1,"max_attempts":"x"}', b'{"id":"%s","payload":1,"after":[5]}',
-     b'{"id":"%s","payload":1,"labels":7}', b'{"id":"%s","payload":1,"max_runtime":"x"}', b'{"id":"%s"}'],
-    ids=lambda content: repr(content[:40]),
-)  # fmt: skip
+DAMAGED = [
+    b"",
+    b"{",
+    b'{"id": "x"}',
+    b"\x00\xff\xfe",
+    b"null",
+    b"[]",
+    b'"text"',
+    b"[" * 100_000,
+    b'{"id":"%s"}',
+    b'{"id":"%s","payload":1,"key":5}',
+    b'{"id":"%s","payload":1,"max_attempts":"x"}',
+    b'{"id":"%s","payload":1,"after":[5]}',
+    b'{"id":"%s","payload":1,"labels":7}',
+    b'{"id":"%s","payload":1,"max_runtime":"x"}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=lambda content: repr(content[:50]))
 def test_a_damaged_task_goes_to_failed_with_the_reason(content: bytes, tmp_path: Path) -> None:
     queue = dibs.open(f"{tmp_path}/q?sync=off&shards=1")
     good = [queue.push({"n": n}).id for n in range(2)]
@@ -219,17 +240,21 @@ RECORD = (
 )
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"pid": '"abc"'}, {"pid": "1e400"}, {"pid": str(2**70)}, {"pid": "-5"}, {"ttl": "NaN"}, {"ttl": '"x"'}, {"ttl": "null"},
-     {"beat": "NaN"}, {"beat": "Infinity"}, {"start": "5"}, {"boot": "7"}, {"space": "null"}, {"pid": "[]"}],
-    ids=str,
-)  # fmt: skip
+WRONG = [
+    *({"pid": pid} for pid in ('"abc"', "1e400", str(2**70), "-5", "[]", "true")),
+    *({"ttl": ttl} for ttl in ("NaN", '"x"', "null", "-1")),
+    *({"beat": beat} for beat in ("NaN", "Infinity", "[]")),
+    {"start": "5"},
+    {"boot": "7"},
+    {"space": "null"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_damaged_worker_record_stops_nobody(wrong: dict[str, str], tmp_path: Path) -> None:
     queue = dibs.open(f"{tmp_path}/q?sync=off")
-    fields = {
-        "boot": f'"{queue.host.boot}"', "space": f'"{queue.host.space}"', "pid": "1", "start": '""', "ttl": "1", "beat": "0",
-    } | wrong  # fmt: skip
+    ours = {"boot": f'"{queue.host.boot}"', "space": f'"{queue.host.space}"'}
+    fields = {**ours, "pid": "1", "start": '""', "ttl": "1", "beat": "0", **wrong}
     record = Path(tmp_path, "q/workers/x.json")
     record.write_text(RECORD % fields)
     queue.push("a task")
@@ -239,9 +264,18 @@ def test_a_damaged_worker_record_stops_nobody(wrong: dict[str, str], tmp_path: P
     assert queue.stats().total == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', '{"format": "x", "shards": 64, "retention": 1}',
-                                  '{"format": 1, "shards": 3, "retention": 1}', '{"format": 1, "shards": "x", "retention": 1}',
-                                  '{"format": 1, "shards": 0, "retention": 1}'])  # fmt: skip
+MARKERS = [
+    "",
+    "{",
+    "[]",
+    "null",
+    '{"format": 1}',
+    '{"format": "x", "shards": 64, "retention": 1}',
+    *(f'{{"format": 1, "shards": {shards}, "retention": 1}}' for shards in ("3", '"x"', "0", "null")),
+]
+
+
+@pytest.mark.parametrize("text", MARKERS)
 def test_a_damaged_marker_is_named(text: str, tmp_path: Path) -> None:
     dibs.open(f"{tmp_path}/q?sync=off")
     Path(tmp_path, "q/dibs.json").write_text(text)

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import dibs
 import pytest
+
+import dibs
+from dibs.queues.files.layout import FOLDERS
 from dibs.queues.queue import Queue
 from dibs.testing.topics.keys import HOSTILE
 
@@ -61,7 +63,7 @@ def test_a_folder_deleted_underneath(verb: str, tmp_path: Path) -> None:
     assert fresh.id == task.id
 
 
-@pytest.mark.parametrize("part", ["pending", "leased", "completed", "workers", "notes", "tmp", "scheduled", "facets", "keys", "waits"])
+@pytest.mark.parametrize("part", FOLDERS)
 def test_one_folder_deleted_underneath(part: str, tmp_path: Path) -> None:
     """What is gone is gone; the rest goes on, or says what is wrong and goes on after a fresh start."""
     root = tmp_path / "q"

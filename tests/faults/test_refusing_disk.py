@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dibs
 import pytest
+
+import dibs
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.testing import ManualClock

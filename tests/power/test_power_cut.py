@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from dibs.queues.files import FilesQueue
 from dibs.stores.memory import MemoryStore
 from dibs.task import NewTask
@@ -44,7 +45,15 @@ def push_and_work(queue: FilesQueue) -> Iterator[Pushed]:
         yield pushed
         lease = queue.claim()
         if lease is not None:
-            (lease.complete, lease.release, lambda: lease.fail("no"), lambda: queue.cancel(lease.id))[turn % 4]()
+            match turn % 4:
+                case 0:
+                    lease.complete()
+                case 1:
+                    lease.release()
+                case 2:
+                    lease.fail("no")
+                case _:
+                    queue.cancel(lease.id)
     for lease in queue.claim_many(20):
         lease.complete("done")
 
@@ -61,7 +70,9 @@ def lost_in(disk: Disk, pushed: Pushed) -> list[str]:
     return lost
 
 
-def cut_everywhere(work: Callable[[FilesQueue], Iterator[Pushed]], *, strict: bool, **options: Any) -> tuple[int, list[str]]:
+def cut_everywhere(
+    work: Callable[[FilesQueue], Iterator[Pushed]], *, strict: bool, **options: Any
+) -> tuple[int, list[str]]:
     """(points, what was lost) when the power goes before each change or sync of the work."""
     failures: list[str] = []
     point = 0

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import dibs
 import pytest
+
+import dibs
 from dibs.queues.files.fs import LocalFs
 from disk.os_seam import told
 

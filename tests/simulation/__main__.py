@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--variant", choices=sorted(VARIANTS), help="with --seed: of a broken variant")
     args = parser.parse_args()
     if args.variant:
-        return replay(VARIANTS[args.variant].name, args.seed or 0, VARIANTS[args.variant])
+        return replay(VARIANTS[args.variant].backend, args.seed or 0, VARIANTS[args.variant])
     backends = args.backend or sorted(BACKENDS)
     if args.seed is not None:
         return max(replay(backend, args.seed) for backend in backends)
@@ -35,7 +35,9 @@ def simulate(backend: str, args: argparse.Namespace) -> int:
     for tally in tallies(backend, args.first, args.schedules, args.jobs):
         total += tally
         if sys.stderr.isatty():
-            print(f"\r{backend}: {total.schedules} schedules, {len(total.violated)} violations", end="", file=sys.stderr)
+            print(
+                f"\r{backend}: {total.schedules} schedules, {len(total.violated)} violations", end="", file=sys.stderr
+            )
         if total.violated and not args.keep_going:
             break
     print(f"\n{backend}: {total.schedules} schedules, {total.events} events, {len(total.violated)} violations")

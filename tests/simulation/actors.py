@@ -1,6 +1,7 @@
 """The cast: what simulated processes do with a queue. They use its public contract only."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dibs.errors import LeaseLost, Refused, TaskNotFound
@@ -27,7 +28,7 @@ class Producer:
             wish = self._wish(number)
             for _ in range(3):
                 began = stage.keyring.begin(wish.get("key", ""))
-                task = attempt(process, lambda wish=wish: queue.push(**wish))  # type: ignore[misc]
+                task = attempt(process, partial(queue.push, **wish))
                 if task is not None:
                     stage.world.say(f"pushed {task.id[-6:]} {wish} {'duplicate' if task.duplicate else ''}")
                     self._pushed(task, wish, began)
@@ -188,7 +189,7 @@ class Guarding:
             gone = not ward.alive or ward.over
             for handle in list(self._handles):
                 if gone:
-                    attempt(process, lambda handle=handle: queue.end(handle))  # type: ignore[misc]
+                    attempt(process, partial(queue.end, handle))
                     self._handles.pop(handle, None)
                 elif attempt(process, lambda handle=handle: queue.beat(handle) or 0.0) == 0.0:  # type: ignore[misc]
                     self._handles.pop(handle, None)
@@ -210,7 +211,7 @@ class Shell:
             queue = open_queue(stage, process, pid=None)
             if queue is None or stage.closing or stage.drainer is not None:
                 return
-            for lease in attempt(process, lambda: queue.claim_many(1, ttl=stage.ttl)) or []:
+            for lease in attempt(process, partial(queue.claim_many, 1, ttl=stage.ttl)) or []:
                 stage.world.say(f"claimed {lease.id[-6:]} epoch {lease.epoch} as {lease.worker}")
                 stage.hands.drop(stage.hands.take(process, lease))
                 self._go_on(process, lease.id, lease.epoch)
@@ -223,7 +224,7 @@ class Shell:
             queue = open_queue(stage, process, pid=None)
             if queue is None or not name:
                 return
-            lease = attempt(process, lambda queue=queue: queue.lease(task_id, epoch), LeaseLost, TaskNotFound)  # type: ignore[misc]
+            lease = attempt(process, partial(queue.lease, task_id, epoch), LeaseLost, TaskNotFound)
             if lease is None:
                 return
             hand = stage.hands.adopt(process, lease)
@@ -231,7 +232,7 @@ class Shell:
                 "renew": lease.renew,
                 "complete": lease.complete,
                 "release": lease.release,
-                "fail": lambda lease=lease: lease.fail("no luck"),  # type: ignore[misc]
+                "fail": partial(lease.fail, "no luck"),
             }
             answer = stage.hands.step(hand, name, acts[name])
             stage.hands.drop(hand)
@@ -256,10 +257,10 @@ class Meddler:
             if queue is None or stage.closing:
                 return
             if rng.random() < self._purges:
-                older = rng.choice((0.2, 1.0, 4.0, 12.0)) * stage.ttl
+                older = rng.choice((0.0, 0.3, 1.0, 4.0, 12.0)) * stage.ttl
                 stage.keyring.purging = True
                 state = rng.choice((State.COMPLETED, State.CANCELLED, State.FAILED))
-                attempt(process, lambda: queue.purge(state, older_than=older))
+                attempt(process, partial(queue.purge, state, older_than=older))
             elif stage.pushed:
                 self._meddle(process, queue, rng.choice(stage.pushed).id)
 

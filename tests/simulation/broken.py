@@ -18,7 +18,6 @@ from dibs.states import Cell, State
 from dibs.stores.store import Changed, Exists
 from dibs.task import decode, encode
 
-from .cast import KeyWarCast
 from .cloud import SimStore
 from .files_backend import FilesBackend
 from .locks import LocksBackend
@@ -27,6 +26,8 @@ from .stored_backend import StoredBackend
 
 class DeleteThenCreate(LocksBackend):
     """Takeover deletes the stale lease and creates its own: the second of two deletes the first one's fresh lease."""
+
+    backend = "locks"
 
     class Broken(Leases):
         def acquire(self, key: str, holder: Holder) -> Held | None:
@@ -45,21 +46,26 @@ class DeleteThenCreate(LocksBackend):
     leases_class = Broken
 
 
+def _step_uncompared(self: Held, change: Any) -> Any:
+    while found := self._leases.read(self.key):
+        with suppress(Changed):
+            self.seen = self._leases.swap(self.key, found.version, change(self.seen.record))
+            return self.seen
+    raise Lost(None)
+
+
 class FinishUncompared(StoredBackend):
     """The finish overwrites whatever is there."""
 
-    def broken_step(self: Held, change: Any) -> Any:  # type: ignore[misc]
-        while found := self._leases.read(self.key):
-            with suppress(Changed):
-                self.seen = self._leases.swap(self.key, found.version, change(self.seen.record))
-                return self.seen
-        raise Lost(None)
+    backend = "stored"
 
-    patches = ((Held, "step", broken_step),)
+    patches = ((Held, "step", _step_uncompared),)
 
 
 class ReadThenWrite(LocksBackend):
     """The lock is looked at, found free, and then written."""
+
+    backend = "locks"
 
     class Store(SimStore):
         def create(self, key: str, data: bytes) -> str:
@@ -79,13 +85,17 @@ class ReadThenWrite(LocksBackend):
 class NumberedRecords(LocksBackend):
     """Each lease is a record of its own, created under the next number; releasing cleans the numbers up."""
 
+    backend = "locks"
+
     class Broken(Leases):
         def acquire(self, key: str, holder: Holder) -> Held | None:
             number = max((int(name.rpartition("/")[2]) for name in self.store.list(f"{key}/")), default=0)
             found = self.read(f"{key}/{number}") if number else None
             if found is not None and self.judge(f"{key}/{number}", found) is Verdict.ALIVE:
                 return None
-            cell = states.claim(states.expire(found.record.cell, FOR_EVER) if found else Cell(State.READY), holder.session)
+            cell = states.claim(
+                states.expire(found.record.cell, FOR_EVER) if found else Cell(State.READY), holder.session
+            )
             try:
                 seen = self.create(f"{key}/{number + 1}", Record(cell, holder))
             except Exists:
@@ -117,6 +127,8 @@ class NumberedRecords(LocksBackend):
 class ForeignWallClock(LocksBackend):
     """Expiry is read from the record and compared with one's own wall clock."""
 
+    backend = "locks"
+
     class Broken(Leases):
         def judge(self, key: str, found: Any, boots: Any = ()) -> Verdict:
             entry = self.store.get(key)
@@ -128,55 +140,66 @@ class ForeignWallClock(LocksBackend):
     leases_class = Broken
 
 
+def _beat_late(self: Session) -> bool:
+    before = self._clock.boottime()
+    self.holder = replace(self.holder, beat=before, sure=self.deadline)
+    write_record(self._fs, self._layout, self.holder)
+    self.deadline = before + self.ttl
+    return True
+
+
 class LateRenewal(FilesBackend):
     """A beat counts whenever it comes."""
 
-    def broken_beat(self: Session) -> bool:  # type: ignore[misc]
-        before = self._clock.boottime()  # type: ignore[has-type]
-        self.holder = replace(self.holder, beat=before, sure=self.deadline)  # type: ignore[has-type]
-        write_record(self._fs, self._layout, self.holder)
-        self.deadline = before + self.ttl
-        return True
+    backend = "files"
 
-    patches = ((Session, "beat", broken_beat),)
+    patches = ((Session, "beat", _beat_late),)
+
+
+def _rename_in_blindly(self: Pusher, task: Any, scratch: str, target: str, *more: Any) -> None:
+    while True:
+        try:
+            self._fs.rename(scratch, target)
+            return
+        except FileNotFoundError:
+            self._fs.mkdir(target.rpartition("/")[0])
+            self._fs.write(scratch, encode(task.to_record()))
 
 
 class BlindPush(FilesBackend):
     """A push whose answer was lost is simply sent again."""
 
-    def broken_rename_in(self: Pusher, task: Any, scratch: str, target: str, *more: Any) -> None:  # type: ignore[misc]
-        while True:
-            try:
-                self._fs.rename(scratch, target)
-                return
-            except FileNotFoundError:
-                self._fs.mkdir(target.rpartition("/")[0])
-                self._fs.write(scratch, encode(task.to_record()))
+    backend = "files"
 
-    patches = ((Pusher, "_rename_in", broken_rename_in),)
+    patches = ((Pusher, "_rename_in", _rename_in_blindly),)
+
+
+def _free_late(self: Keys, name: str, *version: str) -> bool:
+    self._clock.sleep(self._rng.random() * 20)
+    self._store.delete(name)
+    return True
 
 
 class SlowHelper(StoredBackend):
-    """A purger deletes the key's record whatever it says by now."""
+    """A purger takes its time, and then deletes the key's record whatever it says by now."""
 
-    def broken_free(self: Keys, name: str, *version: str) -> bool:  # type: ignore[misc]
-        self._store.delete(name)
-        return True
+    patches = ((Keys, "_free", _free_late),)
+    backend = "stored-keys"
 
-    patches = ((Keys, "_free", broken_free),)
-    cast = KeyWarCast
+
+_judge = Watch.judge
+
+
+def _judge_old_reading(self: Watch, holder: Holder, asked: float, boots: Any = ()) -> Verdict:
+    return _judge(self, holder, self._clock.boottime(), boots)
 
 
 class OldReading(FilesBackend):
     """A record that was read long ago is judged by the time it is now."""
 
-    def broken_judge(self: Watch, holder: Holder, asked: float, boots: Any = ()) -> Verdict:  # type: ignore[misc]
-        return _judge(self, holder, self._clock.boottime(), boots)
+    backend = "files"
 
-    patches = ((Watch, "judge", broken_judge),)
-
-
-_judge = Watch.judge
+    patches = ((Watch, "judge", _judge_old_reading),)
 
 
 VARIANTS: dict[str, Any] = {

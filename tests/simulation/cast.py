@@ -28,7 +28,7 @@ class Cast(Protocol):
 
 
 class QueueCast:
-    key_wars = 0.15  # the share of schedules that are about keys
+    key_war = False
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -36,7 +36,7 @@ class QueueCast:
 
     def enter(self) -> None:
         stage, rng = self._stage, self._stage.rng
-        if rng.random() < self.key_wars:
+        if self.key_war:
             self._enter_key_war()
             return
         for number in range(rng.choice((1, 1, 2))):
@@ -53,10 +53,11 @@ class QueueCast:
         stage = self._stage
         stage.keyed, stage.keys = 0.9, ("a",)
         for number in range(2):
-            stage.start(f"push{number}", stage.any_host(), Producer(stage, 4, pace=1.0))
-        for _ in range(2):
+            stage.start(f"push{number}", stage.any_host(), Producer(stage, 6, pace=0.8))
+        for _ in range(stage.rng.choice((1, 2))):
             self._start_worker(stage.any_host())
-        stage.start("meddler", stage.any_host(), Meddler(stage, 8, purges=0.8, pace=0.5))
+        for number in range(2):
+            stage.start(f"meddler{number}", stage.any_host(), Meddler(stage, 8, purges=0.7, pace=0.6))
 
     def replace(self, process: Process, host: SimHost, reuse: int) -> None:
         if process in self.workers:
@@ -75,8 +76,7 @@ class QueueCast:
         return {
             task_id: cell
             for task_id, cell in truth.live().items()
-            if (cell.epoch > 0 or task_id in promised)
-            and (cell.state is not State.BLOCKED or truth.unblocked(task_id))
+            if (cell.epoch > 0 or task_id in promised) and (cell.state is not State.BLOCKED or truth.unblocked(task_id))
         }
 
     def _start_worker(self, host: SimHost, reuse: int = 0) -> None:
@@ -92,7 +92,9 @@ class QueueCast:
 
 
 class KeyWarCast(QueueCast):
-    key_wars = 1.0
+    """All about keys."""
+
+    key_war = True
 
 
 class LockCast:

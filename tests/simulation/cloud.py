@@ -5,11 +5,14 @@ take effect a little later, if its condition still holds. A listing may be old.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TypeVar
 
 from dibs.stores.store import Changed, Entry, Exists, Unsure, checked
 
 from .world import LOST, REFUSED, STALE, VANISHED, Process, World
+
+T = TypeVar("T")
+Names = list[str]
 
 
 class Cloud:
@@ -21,7 +24,9 @@ class Cloud:
         self.count = 0
         self.log: list[tuple[float, str, bool]] = []
         self.late: list[tuple[float, Process, Callable[[], object]]] = []
-        self.changed: Callable[[str, bytes | None, bytes | None], None] = lambda key, before, after: None  # the observer
+        self.changed: Callable[[str, bytes | None, bytes | None], None] = lambda key, before, after: (
+            None
+        )  # the observer
 
     def create(self, key: str, data: bytes) -> str:
         if key in self.entries:
@@ -136,7 +141,7 @@ class SimStore:
         self._point("now", "")
         return self._world.now
 
-    def _listing(self, what: str, prefix: str) -> "list[str]":
+    def _listing(self, what: str, prefix: str) -> Names:
         spoiled = self._point(what, prefix)
         since = self._world.now - self._world.weather.lag * self._world.random() if spoiled is STALE else None
         return self._cloud.names(since)
@@ -151,7 +156,7 @@ class SimStore:
             raise Unsure(f"cannot {what} {key}: simulated")
         return spoiled
 
-    def _write(self, what: str, key: str, act: Callable[[], Any]) -> Any:
+    def _write(self, what: str, key: str, act: Callable[[], T]) -> T:
         spoiled = self._world.point(what, key)
         if self._cloud.late:
             self._cloud.deliver()

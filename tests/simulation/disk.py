@@ -201,7 +201,7 @@ class SimFs:
         self._disk.rmdir(path)
 
     def exists(self, path: str) -> bool:
-        self._point("exists", path)
+        self._plain("exists", path)
         folder, name = split(path)
         entries = self._disk.folders.get(folder)
         return entries is not None and name in entries

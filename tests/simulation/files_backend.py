@@ -20,7 +20,6 @@ _STATES = {
 
 
 class FilesBackend:
-    name = "files"
     queue_class: type[FilesQueue] = FilesQueue
 
     def __init__(self, world: World, truth: Truth) -> None:

@@ -103,10 +103,10 @@ class Hands:
         if limit is not None and now >= lease.since + limit:
             return False
         if now < lease.deadline or process.busy:
-            return now < lease.deadline
+            return bool(now < lease.deadline)
         self._world.quiet += 1
         try:
-            return now < lease.queue.kept_until(lease)
+            return bool(now < lease.queue.kept_until(lease))
         finally:
             self._world.quiet -= 1
 
@@ -133,7 +133,9 @@ class Hands:
         if world.tracing:
             world.say(f"{name} {hand.id[-6:]} epoch {hand.epoch}: {answer}")
         if answer == "done" and not held_before and not self._again(hand, name):
-            raise Violation("zombie", f"{process} {name} at epoch {hand.epoch} of {hand.id} was accepted after it was lost")
+            raise Violation(
+                "zombie", f"{process} {name} at epoch {hand.epoch} of {hand.id} was accepted after it was lost"
+            )
         if answer == "done" and name != "renew" and not self._truth.took(hand.id, name, hand.epoch):
             raise Violation("untrue answer", f"{process} was told that {name} of {hand.id} is done")
         if answer == "lost":

@@ -1,8 +1,8 @@
 """What keys promise.
 
-    key twice        two tasks with one key were both given out, by push or retry, and are live at once
-    dead duplicate   a push was told that its key is taken, by a task that was over before the push began
-    lost             after a push returned, no task with its key ran to an end, or is still to run
+key twice        two tasks with one key were both given out, by push or retry, and are live at once
+dead duplicate   a push was told that its key is taken, by a task that was over before the push began
+lost             after a push returned, no task with its key ran to an end, or is still to run
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ class Keyring:
     def __init__(self, world: World, truth: Truth) -> None:
         self._world = world
         self._truth = truth
-        self._given: dict[str, dict[str, float]] = {}  # key -> tasks given out by push or retry, when, the last one last
+        self._given: dict[
+            str, dict[str, float]
+        ] = {}  # key -> tasks given out by push or retry, when, the last one last
         self._pushes: list[Push] = []
         self.purging = False  # then a completed task may have lost its key already, and still be there
 
@@ -70,7 +72,7 @@ class Keyring:
             return True
         for end in self._truth.ends(task_id):
             done = end.name == "complete" and (push.unique == "completed" or end.at > push.began)
-            by_hand = end.name == "cancel" and getattr(end.process, "name", "") == "meddler"
+            by_hand = end.name == "cancel" and getattr(end.process, "name", "").startswith("meddler")
             if done or (end.at > push.began and (by_hand or end.name in ("fail", "expire"))):
                 return True
         return False
@@ -81,7 +83,9 @@ class Keyring:
         ends = self._truth.ends(push.id)
         if ends[-1].at > push.began or (push.unique == "completed" and ends[-1].name == "complete"):
             return
-        raise Violation("dead duplicate", f"push of key {push.key!r} was told it is {push.id}, which was over: {ends[-1]}")
+        raise Violation(
+            "dead duplicate", f"push of key {push.key!r} was told it is {push.id}, which was over: {ends[-1]}"
+        )
 
     def _check_fresh(self, push: Push) -> None:
         if self.purging or push.unique != "completed" or not push.last:

@@ -54,7 +54,6 @@ class Lock:
 
 
 class LocksBackend:
-    name = "locks"
     leases_class: type[Leases] = Leases
     store_class: type[SimStore] = SimStore
     retention = 0.0
@@ -83,7 +82,11 @@ class LocksBackend:
     def cell_after(self, name: str, data: bytes | None) -> Cell:
         """A lock whose record is gone is free; its epochs should have gone on."""
         last = self._cells[name]
-        return Cell(State.READY, last.epoch, last.attempts, last.deaths) if data is None else seen(Entry(data, "")).record.cell
+        return (
+            Cell(State.READY, last.epoch, last.attempts, last.deaths)
+            if data is None
+            else seen(Entry(data, "")).record.cell
+        )
 
     def record(self, name: str, cell: Cell) -> None:
         """Takeover is two steps in one: expire and claim."""
@@ -151,8 +154,9 @@ def acquire(stage: Stage, process: Process, leases: Any, name: str) -> Hand | No
     host = process.host
     beat = host.boottime(stage.world.now)
     holder = Holder(
-        session=f"{process.name}-{stage.rng.getrandbits(32):08x}", worker=process.name, host=host.name, machine=host.machine,
-        boot=host.boot, space=host.space, pid=process.pid, start=host.started(process.pid), ttl=stage.ttl, beat=beat, since=0.0,
+        session=f"{process.name}-{stage.rng.getrandbits(32):08x}", worker=process.name, host=host.name,
+        machine=host.machine, boot=host.boot, space=host.space, pid=process.pid, start=host.started(process.pid),
+        ttl=stage.ttl, beat=beat, since=0.0,
     )  # fmt: skip
     held = attempt(process, lambda: leases.acquire(name, holder))
     if held is None:

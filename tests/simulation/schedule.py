@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from . import machines
-from .cast import Cast, LockCast, QueueCast
+from .cast import Cast, KeyWarCast, LockCast, QueueCast
 from .files_backend import FilesBackend
 from .hands import Hands
 from .locks import LocksBackend
@@ -17,6 +17,8 @@ from .world import EPOCH, Process, Violation, World
 BACKENDS: dict[str, tuple[type, type]] = {
     "files": (FilesBackend, QueueCast),
     "stored": (StoredBackend, QueueCast),
+    "files-keys": (FilesBackend, KeyWarCast),
+    "stored-keys": (StoredBackend, KeyWarCast),
     "locks": (LocksBackend, LockCast),
 }
 EVENTS = 120
@@ -39,7 +41,6 @@ class Outcome:
 def run(seed: int, backend: str = "files", *, trace: bool = False, variant: type | None = None) -> Outcome:
     """Run one schedule. `variant` is a class to use instead of the backend's own: a broken one."""
     make, cast = BACKENDS[backend]
-    cast = getattr(variant, "cast", cast)
     world = World(f"{backend} {seed}", trace=trace)
     with seams(world):
         play = _Play(world, variant or make, cast)

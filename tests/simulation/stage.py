@@ -12,7 +12,6 @@ from .world import Process, World
 
 
 class Backend(Protocol):
-    name: str
     retention: float
 
     def open(self, process: Process, *, pid: int | None = None) -> Any: ...
@@ -54,4 +53,3 @@ class Stage:
         host.machinery.processes[pid] = (f"start-{self._pids}", process)
         self.world.processes.append(process)
         return process
-

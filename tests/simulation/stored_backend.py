@@ -12,7 +12,6 @@ from .world import Process, Violation, World
 
 
 class StoredBackend:
-    name = "stored"
     queue_class: type[StoredQueue] = StoredQueue
     store_class: type[SimStore] = SimStore
 

@@ -2,6 +2,7 @@
 step of the life cycle, whatever the code that made it believed."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dibs.states import LIVE, TERMINAL, Cell, State
@@ -38,7 +39,9 @@ class Truth:
             raise Violation("not one cell", f"task {task_id}: {show(before)} -> {show(after)}, but it is {show(known)}")
         step = self._push(task_id, after) if before is None else self._step(task_id, before, after)
         epoch = after.epoch if after is not None else before.epoch if before is not None else 0
-        self.steps.setdefault(task_id, []).append(Step(step, epoch, self._world.current or self._world.late_for, self._world.now))
+        self.steps.setdefault(task_id, []).append(
+            Step(step, epoch, self._world.current or self._world.late_for, self._world.now)
+        )
         if record is not None:
             self._note(task_id, record)
         if after is None:
@@ -105,7 +108,7 @@ class Truth:
         return {task_id: cell for task_id, cell in self.cells.items() if cell.state in LIVE}
 
     def unblocked(self, task_id: str) -> bool:
-        """Everything it waits for is completed. One that waits for a key is not judged: which task that is may change."""
+        """Everything it waits for is completed. One that waits for a key is not judged: its task may change."""
         states = [self.cells[ref].state for ref in self.after.get(task_id, ()) if ref in self.cells]
         return len(states) == len(self.after[task_id]) and set(states) == {State.COMPLETED}
 
@@ -115,7 +118,7 @@ class Truth:
     def ends(self, task_id: str) -> list[Step]:
         """The steps that ended the task, one after another when it was retried."""
         steps = self.steps[task_id]
-        ends = [step for step, later in zip(steps, steps[1:], strict=False) if later.name in ("retry", "purge")]
+        ends = [step for step, later in pairwise(steps) if later.name in ("retry", "purge")]
         if steps[-1].name != "purge" and self.cells[task_id].state in TERMINAL:
             ends.append(steps[-1])
         return [step for step in ends if step.name != "retry"]
@@ -123,7 +126,7 @@ class Truth:
 
 def step_between(before: Cell, after: Cell) -> str:
     """The name of the step that leads from one cell to the other; empty if there is none."""
-    epochs, tries, deaths = (after[n] - before[n] for n in (1, 2, 3))
+    epochs, tries, deaths = after.epoch - before.epoch, after.attempts - before.attempts, after.deaths - before.deaths
     was, now = before.state, after.state
     if was is State.READY and now is State.CLAIMED:
         return "claim" if (epochs, tries, deaths) == (1, 0, 0) and after.holder else ""
@@ -158,6 +161,3 @@ def show(cell: Cell | None) -> str:
         return "nowhere"
     holder = f" by {cell.holder}" if cell.holder else ""
     return f"{cell.state}@{cell.epoch} ({cell.attempts} attempts, {cell.deaths} deaths){holder}"
-
-
-__all__ = ["TERMINAL", "Truth", "show", "step_between"]

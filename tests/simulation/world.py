@@ -21,7 +21,7 @@ VANISHED = "vanished"  # the call takes effect, is repeated by the medium, and r
 STALE = "stale"  # a listing is old
 
 
-class Violation(Exception):  # noqa: N818
+class Violation(Exception):
     """A guarantee was broken. `kind` is the short name under which tests expect it."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -75,7 +75,7 @@ class Process(greenlet):
             self.world.failed(violation)
         except GreenletExit:
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             import traceback
 
             last = "".join(traceback.format_exception(error)[-12:])

@@ -135,6 +135,7 @@ def test_a_crash_in_the_middle_of_completing(folder: Folder, where: str) -> None
     assert json.loads((folder.done / "a").read_text())["epoch"] == 1
     task = queue.get("a")
     assert (task.state, task.epoch, task.deaths) == (State.COMPLETED, 1, 0)
+    assert [event.what for event in queue.detail("a").history] == ["completed"]
     (folder.done / "a").unlink()
     assert drain(queue) == {"a": 2}
 

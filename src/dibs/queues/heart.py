@@ -97,7 +97,9 @@ class Heart:
         self._channel = Channel(ours)
         self._ready = threading.Event()
         self._born = self._queue.clock.boottime()
-        self._reader = threading.Thread(target=self._listen, args=(self._channel, self._ready), name="dibs-heart", daemon=True)
+        self._reader = threading.Thread(
+            target=self._listen, args=(self._channel, self._ready), name="dibs-heart", daemon=True
+        )
         self._reader.start()
 
     def _send(self, message: dict[str, Any]) -> bool:

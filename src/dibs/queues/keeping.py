@@ -26,7 +26,7 @@ class Keeping:
         self._over = False
 
     def hold(self, lease: Lease) -> bool:
-        """True when the guard keeps it; False when it is lost or there is no guard."""
+        """True when the guard keeps it; False when it is lost, or there is no guard that answers in time."""
         handle = self._queue.handle(lease)
         with self._changed:
             self._leases.setdefault(handle, {})[lease.id] = lease
@@ -34,8 +34,7 @@ class Keeping:
                 return True
             if handle not in self._asked:
                 self._ask(handle, lease.ttl)
-            while handle in self._asked and not self._over:
-                self._changed.wait()
+            self._changed.wait_for(lambda: handle not in self._asked or self._over, lease.ttl / 2)
             return handle in self._kept and not self._over
 
     def drop(self, lease: Lease) -> None:

@@ -30,6 +30,7 @@ class Heart:
         self._longest: dict[tuple[str, int], float] = {}
         self._left_at: float | None = None
         self._over = False
+        self._trouble = ""
 
     def run(self) -> None:
         with selectors.DefaultSelector() as selector:
@@ -97,7 +98,9 @@ class Heart:
         self._over = True
 
     def trouble(self, error: StorageError) -> None:
-        print(f"dibs: {error}", file=sys.stderr)  # noqa: T201 - the worker may be beyond hearing
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            print(f"dibs: {error}", file=sys.stderr)  # noqa: T201 - the worker may be beyond hearing
 
 
 def _death_notice(pid: int) -> int | None:

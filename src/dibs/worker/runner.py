@@ -32,6 +32,8 @@ _LONGEST_OUTAGE_PAUSE = 5.0
 _GRACE_SECONDS = 5.0
 _BAD_EXIT = 1
 _OUTAGES = 5
+_UNKEPT_PAUSE = 0.5
+_LOOK_AGAIN, _CLOSE = 0.3, 0.1  # shares of the TTL
 
 
 class Runner:
@@ -79,8 +81,10 @@ class Runner:
 
     def _listen(self) -> None:
         """The control thread: what the supervisor says, and its death."""
-        for message in self._tales.between(self._channel):
-            if "stop" in message:
+        for message in self._tales.between(self._channel, self._job.ttl * _CLOSE):
+            if not message:
+                self._drop_overdue()
+            elif "stop" in message:
                 self.stop()
             for lease in self._keeping.hear(message):
                 self._work.abandon(lease.id, "its lease was lost")
@@ -89,6 +93,15 @@ class Runner:
         self._keeping.give_up()
         if not self._work.leave(ORPHANED) and self._keeping.in_hand:
             os._exit(_BAD_EXIT)  # a function cannot be ended, and nobody keeps its lease
+
+    def _drop_overdue(self) -> None:
+        """End commands whose lease is about to run out: the supervisor lives, but does not keep it (it is stopped)."""
+        for lease in self._keeping.in_hand:
+            left = lease.deadline - self._now()
+            if left < lease.ttl * _LOOK_AGAIN:
+                lease.deadline = max(lease.deadline, self._queue.kept_until(lease))
+                if lease.deadline - self._now() < lease.ttl * _CLOSE:
+                    self._work.abandon(lease.id, "its lease ran out")
 
     def _serve_safely(self, slot: Slot) -> None:
         try:
@@ -115,7 +128,8 @@ class Runner:
                 leases = []
             if leases:
                 pause = 0.0
-                self._run(leases[0], slot)
+                if not self._run(leases[0], slot) and limited:
+                    self._board.return_ticket()
                 continue
             if limited:
                 self._board.return_ticket()
@@ -144,11 +158,13 @@ class Runner:
             raise error
         self._queue.clock.sleep(min(_LONGEST_OUTAGE_PAUSE, 0.1 * 2**outages))
 
-    def _run(self, lease: Lease, slot: Slot) -> None:
+    def _run(self, lease: Lease, slot: Slot) -> bool:
+        """False when it was given back unstarted."""
         if not self._keeping.hold(lease) or self._orphaned:
             _give_back(lease)
             self._keeping.drop(lease)
-            return
+            self._stopped.wait(_UNKEPT_PAUSE)
+            return False
         started = self._now()
         limit = self._limit(lease, started)
         shown = NO_LIMIT if limit is None else limit + (_GRACE_SECONDS if self._job.command else 0.0)
@@ -162,6 +178,7 @@ class Runner:
         slot.end(ended, how)
         if how != COMPLETED or self._job.every_event:
             self._tales.tell(lease, how, error, ended - started)
+        return True
 
     def _limit(self, lease: Lease, started: float) -> float | None:
         """When it must be over. A little before max_runtime: from then on the task may be another's."""

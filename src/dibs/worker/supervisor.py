@@ -59,7 +59,8 @@ class Supervisor:
     def stop(self) -> None:
         """Finish what is in hand, then end. Safe in a signal handler."""
         self._stopping = True
-        os.write(self._wake, b"s")
+        if not self.ended.is_set():
+            os.write(self._wake, b"s")
 
     def kill(self) -> None:
         """End now; what is in hand is released."""
@@ -67,7 +68,13 @@ class Supervisor:
         self.stop()
 
     def join(self) -> None:
+        """Wait until it has ended. What it had open is closed."""
         self._thread.join()
+        if self._wake >= 0:
+            self._selector.close()
+            for fd in (self._wake_end, self._wake):
+                os.close(fd)
+            self._wake = -1
 
     @property
     def stopping(self) -> bool:

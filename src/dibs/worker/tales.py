@@ -46,11 +46,12 @@ class Tales:
             with self._lock:
                 self._send()
 
-    def between(self, channel: Channel) -> Iterator[Message]:
-        """Messages to this side, as they arrive; what waits to be told goes out in the pauses."""
+    def between(self, channel: Channel, pause: float) -> Iterator[Message]:
+        """Messages to this side, as they arrive; an empty one in the pauses, when what waits to be told goes out."""
         while True:
-            if not channel.waiting and not select.select([channel], [], [], _FLUSH_SECONDS)[0]:
+            if not channel.waiting and not select.select([channel], [], [], min(pause, _FLUSH_SECONDS))[0]:
                 self.flush()
+                yield {}
                 continue
             received = channel.receive()
             if received is None:

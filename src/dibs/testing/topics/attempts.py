@@ -42,7 +42,9 @@ class Attempts(Contract):
         detail = queue.detail(task.id)
         assert (detail.task.state, detail.task.attempts, detail.error) == (State.FAILED, 1, "hopeless")
 
-    @pytest.mark.parametrize("error", ["", "x" * 20_000, "Fehler: größer\n\tin line 2\x00 🦀", ValueError("bad")], ids=type)
+    @pytest.mark.parametrize(
+        "error", ["", "x" * 20_000, "Fehler: größer\n\tin line 2\x00 🦀", ValueError("bad")], ids=type
+    )
     def test_any_error_is_kept(self, queue: Queue, error: object) -> None:
         task = self.add(queue)
         self.take(queue).fail(error, retry=False)

@@ -89,6 +89,6 @@ class Filters(Contract):
         ids=ascii,
     )
     def test_what_is_no_project_or_label_is_refused(self, queue: Queue, more: dict[str, Any]) -> None:
-        with pytest.raises(BadInput, match="project|label"):
+        with pytest.raises(BadInput, match=r"project|label"):
             queue.push(1, **more)
         assert self.counts(queue) == {}

@@ -82,7 +82,9 @@ class Limits(Contract):
 
     @needs("push")
     @pytest.mark.parametrize(
-        "payload", [{1, 2}, b"bytes", float("nan"), float("-inf"), object(), {"a": object()}, "\ud800", 10**5000], ids=type
+        "payload",
+        [{1, 2}, b"bytes", float("nan"), float("-inf"), object(), {"a": object()}, "\ud800", 10**5000],
+        ids=type,
     )
     def test_a_payload_that_is_no_json_is_refused(self, queue: Queue, payload: Any) -> None:
         before = queue.push("before")

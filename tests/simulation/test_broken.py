@@ -1,0 +1,71 @@
+"""The simulation is tested itself: each known way to get the protocol wrong is caught, by the violation it leads to,
+and the unbroken code passes the same schedules."""
+
+from typing import Any
+
+from .broken import (
+    BlindPush,
+    DeleteThenCreate,
+    FinishUncompared,
+    ForeignWallClock,
+    LateRenewal,
+    NumberedRecords,
+    OldReading,
+    ReadThenWrite,
+    SlowHelper,
+    broken,
+)
+from .schedule import Outcome, run
+
+WITHIN = 5000
+
+
+def caught(variant: Any, *kinds: str) -> None:
+    seed = _first(variant, kinds).seed
+    for unbroken in range(max(0, seed - 200), seed + 1):
+        assert run(unbroken, variant.backend).violation is None
+
+
+def _first(variant: Any, kinds: tuple[str, ...]) -> Outcome:
+    with broken(variant):
+        for seed in range(WITHIN):
+            outcome = run(seed, variant.backend, variant=variant)
+            if outcome.violation is not None and outcome.violation.kind in kinds:
+                return outcome
+    raise AssertionError(f"{variant.__name__} was not caught within {WITHIN} schedules as {' or '.join(kinds)}")
+
+
+def test_delete_then_create_takeover_is_caught() -> None:
+    caught(DeleteThenCreate, "epoch twice")
+
+
+def test_finish_without_comparing_the_version_is_caught() -> None:
+    caught(FinishUncompared, "illegal step")
+
+
+def test_lock_by_read_then_write_is_caught() -> None:
+    caught(ReadThenWrite, "stolen")
+
+
+def test_numbered_records_with_cleaning_are_caught() -> None:
+    caught(NumberedRecords, "epoch twice")
+
+
+def test_expiry_by_another_hosts_wall_clock_is_caught() -> None:
+    caught(ForeignWallClock, "stolen")
+
+
+def test_late_renewal_accepted_is_caught() -> None:
+    caught(LateRenewal, "two believe", "stolen")
+
+
+def test_push_retried_blindly_is_caught() -> None:
+    caught(BlindPush, "not one cell", "pushed twice")
+
+
+def test_key_record_deleted_by_a_slow_helper_is_caught() -> None:
+    caught(SlowHelper, "key twice")
+
+
+def test_old_reading_judged_by_a_new_clock_is_caught() -> None:
+    caught(OldReading, "stolen", "two believe")

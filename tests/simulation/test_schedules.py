@@ -1,0 +1,56 @@
+"""At least 50,000 schedules of the real code hold every guarantee; and the schedules are what they claim to be."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .many import lot
+from .schedule import run
+
+ROOT = Path(__file__).parents[2]
+LOT = 2000
+SHARES = {"files": 8, "files-keys": 3, "stored": 8, "stored-keys": 3, "locks": 4}  # lots of each
+LOTS = [(backend, number * LOT) for backend, count in SHARES.items() for number in range(count)]
+
+
+def test_there_are_enough_schedules() -> None:
+    assert len(LOTS) * LOT >= 50_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "first"), LOTS)
+def test_guarantees_hold(backend: str, first: int) -> None:
+    """In a process of its own, with the hash seed with which the command line replays."""
+    command = [sys.executable, "-m", "tests.simulation", "--backend", backend, "--first", str(first)]
+    done = subprocess.run(
+        [*command, "--schedules", str(LOT)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert f"{LOT} schedules" in done.stdout
+
+
+@pytest.mark.parametrize("backend", ["files", "stored", "locks"])
+def test_a_seed_is_a_schedule(backend: str) -> None:
+    for seed in range(20):
+        first, again = (run(seed, backend, trace=True) for _ in range(2))
+        assert first.trace == again.trace
+        assert first.trace
+
+
+@pytest.mark.parametrize("backend", ["files", "stored"])
+def test_schedules_are_stormy(backend: str) -> None:
+    """Every step is taken and every trouble occurs, many times: what never happens proves nothing."""
+    tally = lot((backend, 0, 400))
+    steps = {"push", "claim", "complete", "fail", "release", "expire", "promote", "cancel", "retry", "purge"}
+    troubles = {"crash", "pause", "long pause", "stale", "lost", "vanished", "refused", "jump", "reboot"}
+    assert not {step for step in steps if tally.steps[step] < 5}
+    assert not {trouble for trouble in troubles if tally.troubles[trouble] < 5}
+    assert tally.events > 40 * tally.schedules
