@@ -11,8 +11,7 @@
 Names are loaded on first use, so that `import dibs` costs next to nothing.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # to load typing takes longer than all the rest here
 if TYPE_CHECKING:
     from dibs.errors import BadInput, DibsError, LeaseLost, Refused, StorageError, TaskNotFound
     from dibs.functions import Functions, function
@@ -56,7 +55,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'dibs' has no attribute {name!r}")

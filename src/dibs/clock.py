@@ -6,7 +6,6 @@ Both are parameters of everything above, so that a simulation can supply its own
 """
 
 import time
-from datetime import UTC, datetime
 from typing import Protocol
 
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -40,9 +39,12 @@ SYSTEM = SystemClock()
 
 def iso(seconds: float) -> str:
     """A wall time for people and records: 2026-11-15T20:34:05.123Z."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    whole, milliseconds = divmod(round(seconds * 1000), 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03d}Z"
 
 
 def parse_time(text: str) -> float:
     """Seconds since 1970 from ISO 8601; without a zone it is this machine's local time."""
+    from datetime import datetime
+
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

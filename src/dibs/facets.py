@@ -5,12 +5,11 @@ combination has a short code that stands in the task's name, so filters and stat
 names only, never a million files. `facets/<code>` holds the combination for whoever reads the names.
 """
 
-import hashlib
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dibs.errors import BadInput
 from dibs.task import Task, encode, priority_of
+from dibs.values import dataclass
 
 
 class Facet(NamedTuple):
@@ -22,6 +21,8 @@ class Facet(NamedTuple):
     def code(self) -> str:
         if not self.project and not self.labels:
             return f"{self.priority}"
+        import hashlib
+
         return f"{self.priority}-" + hashlib.sha256(self.to_bytes()).hexdigest()[:12]
 
     def to_bytes(self) -> bytes:

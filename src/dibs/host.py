@@ -6,10 +6,9 @@ Only a process of the same boot and namespace can be seen to be dead; of any oth
 
 import os
 import re
-import socket
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from dibs.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,8 @@ def process_state(pid: int) -> tuple[str, str]:
 
 def _first_line(path: str) -> str:
     try:
-        return Path(path).read_text("ascii", "replace").strip()
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
     except OSError:
         return ""
 
@@ -69,7 +69,7 @@ def _link(path: str) -> str:
 
 @cache
 def this_host() -> Host:
-    name = re.sub(r"[^a-z0-9]+", "-", socket.gethostname().lower()).strip("-")[:24] or "host"
+    name = re.sub(r"[^a-z0-9]+", "-", os.uname().nodename.lower()).strip("-")[:24] or "host"
     boot = _first_line("/proc/sys/kernel/random/boot_id") or f"unknown-{name}"
     clock_space = _link("/proc/self/ns/time")  # a time namespace shifts CLOCK_BOOTTIME
     return Host(

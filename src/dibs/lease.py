@@ -15,7 +15,6 @@ reading back (`stores.settle`). Releasing keeps the record and so the epochs. No
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -27,6 +26,7 @@ from dibs.states import Cell, State
 from dibs.stores import settle
 from dibs.stores.store import Changed, Entry, Exists, Store, Unsure
 from dibs.task import decode, encode
+from dibs.values import dataclass, field, replace
 
 UNKNOWN_TTL = 60.0
 FOR_EVER = 1 << 62

@@ -9,7 +9,6 @@ previous one ran out, so acting on an old verdict is always safe.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import isfinite
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from dibs.clock import Clock
 from dibs.errors import BadInput
 from dibs.host import Host
+from dibs.values import dataclass, field_names
 
 DRIFT = 1.02
 MARGIN_SECONDS = 0.5
@@ -53,7 +53,7 @@ class Holder:
         return {name: getattr(self, name) for name in _FIELDS}
 
 
-_FIELDS = tuple(field.name for field in fields(Holder))
+_FIELDS = field_names(Holder)
 
 
 def holder_from_record(record: Any) -> Holder:

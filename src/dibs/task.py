@@ -8,12 +8,12 @@ same thing in a queue, with where it stands now. Both are plain values; the reco
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dibs.clock import Clock
 from dibs.errors import BadInput
 from dibs.states import Cell, State
+from dibs.values import dataclass, field_names, replace
 
 PRIORITIES = {"low": 0, "normal": 50, "high": 100, "critical": 200}
 PRIORITY_LIMIT = 9999
@@ -87,7 +87,7 @@ class Task:
 
 
 _STANDING = {"id", "payload", "state", "epoch", "attempts", "deaths", "duplicate"}
-_RECORD = {field.name for field in fields(Task)} - _STANDING | {"id", "payload"}
+_RECORD = set(field_names(Task)) - _STANDING | {"id", "payload"}
 _PLAIN_RECORD = {"id", "payload", "pushed_at"}
 _NUMBER = (int, float)
 _TYPES: dict[str, Any] = {
@@ -105,7 +105,8 @@ _TYPES: dict[str, Any] = {
     "max_backoff": _NUMBER,
     "pushed_at": _NUMBER,
 }
-_STORED = {field.name: field.default for field in fields(Task) if field.name not in _STANDING}
+_BLANK = Task(id="")
+_STORED = {name: getattr(_BLANK, name) for name in field_names(Task) if name not in _STANDING}
 
 
 def checked_record(value: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,10 @@ from dibs.testing import ManualClock, QueueContract
 
 class TestDir(QueueContract):
     capabilities = DirectoryQueue.capabilities
+
+    @pytest.fixture
+    def tmp_path(self, quick_folder: Path) -> Path:
+        return quick_folder
 
     @pytest.fixture(autouse=True)
     def _shift_store_time(self, monkeypatch: pytest.MonkeyPatch, _prepare: None) -> None:

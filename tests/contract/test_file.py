@@ -1,8 +1,10 @@
 """The contract on `file:`, as it is by default and in its variants."""
 
+from pathlib import Path
 from typing import Any
 
 import dibs
+import pytest
 from dibs.queues.queue import Queue
 from dibs.testing import ManualClock, QueueContract
 from disk.shifted import ShiftedFs
@@ -23,3 +25,7 @@ class TestFile(QueueContract):
 class TestFileWithOneShard(TestFile):
     settings = "?sync=off&shards=1"
     race_tasks = 500
+
+    @pytest.fixture
+    def tmp_path(self, quick_folder: Path) -> Path:
+        return quick_folder

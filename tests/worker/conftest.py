@@ -78,7 +78,7 @@ def supervise(url: str, queue: Queue) -> Iterator[Callable[..., Supervisor]]:
     started: list[Supervisor] = []
 
     def start(*, workers: int = 1, threads: bool = False, **settings: Any) -> Supervisor:
-        job = Job(**{"url": url, "ttl": 1.0, **settings})
+        job = Job(**{"url": url, "ttl": 30.0, **settings})
         supervisor = Supervisor(job, dibs.open(url), workers=workers, threads=threads)
         supervisor.start()
         started.append(supervisor)

@@ -23,14 +23,17 @@ def open_queue(url: str = DEFAULT_URL, **options: Any) -> "Queue":
     Options are the backend's own settings, the same that may stand in the URL's query.
     """
     from importlib import import_module
-    from urllib.parse import parse_qsl
 
     scheme, path, query = split_url(url)
     if scheme not in BACKENDS:
         known = ", ".join(f"{name}:" for name in BACKENDS)
         raise BadInput(f"no backend for {scheme!r} in {url!r}; known: {known} (a bare path is file:)")
     _, module, name = BACKENDS[scheme]
-    settings = dict(parse_qsl(query, keep_blank_values=True))
+    settings: dict[str, str] = {}
+    if query:
+        from urllib.parse import parse_qsl  # slow to load, and most URLs have no query
+
+        settings = dict(parse_qsl(query, keep_blank_values=True))
     backend = getattr(import_module(module), name)
     queue: Queue = backend.open(url, path, settings, **options)
     return queue

@@ -8,7 +8,6 @@ import os
 import random
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 
 from dibs.clock import SYSTEM, Clock
@@ -22,6 +21,7 @@ from dibs.queues.remembering import Remembering
 from dibs.states import State
 from dibs.stores.store import Store
 from dibs.task import Task
+from dibs.values import replace
 
 
 class LeasedQueue(Queue):

@@ -1,10 +1,10 @@
 """What a queue shows of itself: plain values, each with a documented, stable JSON form."""
 
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dibs.clock import iso
 from dibs.task import Task
+from dibs.values import asdict, dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ Only who holds the task's lease file writes these. After a crash there may be tw
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from dibs.errors import BadInput
@@ -19,6 +18,7 @@ from dibs.queues.history import event_of, event_record, lengthened
 from dibs.queues.views import Event
 from dibs.states import Cell, State
 from dibs.stores.files import FileStore
+from dibs.values import dataclass, replace
 
 FOLDERS = {
     State.READY: "retired",
@@ -32,7 +32,7 @@ ALL = ("retired", "waiting", "failed", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    cell: Cell = Cell(State.READY)  # noqa: RUF009
+    cell: Cell = Cell(State.READY)
     history: tuple[Event, ...] = ()
     ended: float = 0.0  # the store's time
     turn: int = 0  # counts every record of the task

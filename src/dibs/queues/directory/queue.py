@@ -11,7 +11,6 @@ Removing a witness makes the task ready again, at a higher epoch. Removing the f
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -40,6 +39,7 @@ from dibs.stores.files import FileStore
 from dibs.stores.refusal import refusals
 from dibs.stores.store import Changed
 from dibs.task import Task, checked_number, encode
+from dibs.values import replace
 
 UPKEEP_SECONDS = 1.0
 IDLE_UPKEEP_SECONDS = 0.1

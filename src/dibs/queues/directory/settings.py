@@ -1,10 +1,10 @@
 """The settings of a `dir:` URL: dir:FOLDER?done=FOLDER2&leases=FOLDER3&settle=SECONDS…"""
 
 import os
-from dataclasses import dataclass
 
 from dibs.errors import BadInput
 from dibs.queues.directory.steps import Limits
+from dibs.values import dataclass
 
 KNOWN = ("done", "leases", "settle", "max_attempts", "max_deaths", "max_runtime", "backoff", "max_backoff")
 SETTLE_SECONDS = 1.0
@@ -16,7 +16,7 @@ class Settings:
     done: str
     leases: str
     settle: float = SETTLE_SECONDS
-    limits: Limits = Limits()  # noqa: RUF009
+    limits: Limits = Limits()
 
 
 def parse(url: str, path: str, settings: dict[str, str]) -> Settings:

@@ -13,7 +13,6 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from dibs import states
 from dibs.clock import Clock, iso
@@ -30,6 +29,7 @@ from dibs.stores.files import FileStore
 from dibs.stores.refusal import refusals
 from dibs.stores.store import Changed, Exists
 from dibs.task import decode, encode
+from dibs.values import dataclass
 
 LEASE = ".lease"
 

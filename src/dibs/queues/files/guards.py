@@ -1,10 +1,9 @@
 """Guarding: beating sessions for other processes, and ending them once their holders are dead."""
 
-from dataclasses import replace
-
 from dibs.liveness import Holder
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import Session, read_record
+from dibs.values import replace
 
 
 class Guards:

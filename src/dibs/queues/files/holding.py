@@ -5,7 +5,9 @@ holder did not renew them in time are given back, so that sharing a session neve
 lease alive. A guarded session is beaten by a guard process alone, and everything under it is kept.
 """
 
+import os
 import threading
+import weakref
 
 from dibs import states
 from dibs.errors import LeaseLost
@@ -16,24 +18,36 @@ from dibs.queues.held import Lease
 from dibs.states import Cell, State
 
 
+_ALL: "weakref.WeakSet[Holding]" = weakref.WeakSet()
+
+
+def _forget_parents() -> None:
+    """In a forked child: two processes never share a session, so what was held is the parent's alone."""
+    for holding in list(_ALL):
+        holding.forget()
+
+
+os.register_at_fork(after_in_child=_forget_parents)
+
+
 class Holding:
     def __init__(self, parts: Parts, pid: int | str | None) -> None:
         self._parts = parts
         self._pid = pid
-        self._process = parts.process()
         self._sessions: dict[tuple[float, bool], Session] = {}
         self.held: dict[str, Lease] = {}
         self._strays: list[tuple[str, str, Cell]] = []
+        self.lock = threading.RLock()
+        _ALL.add(self)
+
+    def forget(self) -> None:
+        self._sessions, self.held, self._strays = {}, {}, []
         self.lock = threading.RLock()
 
     # Which session a new lease hangs on
 
     def session(self, ttl: float, guarded: bool, now: float) -> Session:
         """A session with most of its TTL ahead: a new one when the last is over, or this is a forked child."""
-        process = self._parts.process()
-        if self._process != process:
-            self._process = process
-            self._sessions, self.held = {}, {}
         session = self._sessions.get((ttl, guarded))
         if session is not None:
             if now < session.fresh_until and not self._strays:

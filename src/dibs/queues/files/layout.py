@@ -9,7 +9,6 @@ Names that do not parse are somebody else's files: ignored, never moved, never d
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
 
@@ -146,5 +145,7 @@ class Layout:
 
 def slot(due: float) -> tuple[str, str]:
     """(hour, minute) folder of a scheduled task, UTC; names sort by time."""
+    from datetime import UTC, datetime
+
     moment = datetime.fromtimestamp(due, UTC)
     return moment.strftime("%Y-%m-%dT%H"), moment.strftime("%M")

@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-from dataclasses import dataclass
 from functools import cached_property
 
 from dibs.clock import Clock
@@ -18,6 +17,7 @@ from dibs.queues.files.notes import Notes
 from dibs.queues.files.root import Root
 from dibs.states import State
 from dibs.stores.store import Store
+from dibs.values import dataclass
 
 
 @dataclass(frozen=True)

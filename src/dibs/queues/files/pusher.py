@@ -4,14 +4,13 @@ One sync call per file for a few tasks; for more, two syncs of the whole file sy
 What a task leans on (key cell, facet, pointers of its dependencies) is on disk before the task is.
 """
 
-from dataclasses import replace
-
 from dibs.errors import BadInput, StorageError
 from dibs.facets import facet_of
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.waits import Waits
 from dibs.states import LIVE, Cell, State, cancel
 from dibs.task import Task, encode, new_id
+from dibs.values import replace
 
 FEW = 4
 SCRATCH_SECONDS = 3600.0

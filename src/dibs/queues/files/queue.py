@@ -3,7 +3,6 @@
 import os
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from dibs import states
@@ -31,6 +30,7 @@ from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
 from dibs.stores.store import Store
 from dibs.task import Task, checked_number, is_id
+from dibs.values import replace
 
 SETTINGS = ("sync", "shards", "retention")
 

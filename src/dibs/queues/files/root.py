@@ -2,7 +2,6 @@
 
 import os
 import random
-from dataclasses import dataclass
 
 from dibs import __version__
 from dibs.clock import Clock, iso
@@ -10,6 +9,7 @@ from dibs.errors import BadInput, FormatError
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import FOLDERS, FORMAT, SHARDS
 from dibs.task import decode, encode
+from dibs.values import dataclass
 
 SHARD_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 RETENTION_SECONDS = 7 * 86400.0

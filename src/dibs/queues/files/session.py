@@ -8,14 +8,13 @@ saw stale can never come back, and taking its leases is safe however late it hap
 beat was in time only its writer knows; others rely on `sure`, the deadline that was certain before it.
 """
 
-from dataclasses import replace
-
 from dibs.clock import Clock
 from dibs.errors import BadInput
 from dibs.liveness import Holder, holder_from_record
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import Layout
 from dibs.task import decode, encode
+from dibs.values import replace
 
 
 class Session:

@@ -1,6 +1,5 @@
 """What a task's cell carries besides state and lease: the task itself, and how its leases ended."""
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dibs.errors import BadInput
@@ -11,6 +10,7 @@ from dibs.queues.stored.layout import marker_key
 from dibs.queues.views import Event
 from dibs.states import Cell
 from dibs.task import Task, task_from_record
+from dibs.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ nobody would ever meet the old one.
 """
 
 from contextlib import suppress
-from dataclasses import replace
 
 from dibs.errors import BadInput, StorageError
 from dibs.lease import Leases, Record
@@ -21,6 +20,7 @@ from dibs.states import Cell, State
 from dibs.stores import settle
 from dibs.stores.store import Changed, Exists
 from dibs.task import Task, decode, encode
+from dibs.values import replace
 
 LARGE_BYTES = 16_384
 MARK = b"-\n"

@@ -5,7 +5,6 @@ makes the marker, and says that it is the one.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from dibs.errors import BadInput
 from dibs.facets import facet_of
@@ -15,6 +14,7 @@ from dibs.queues.stored.known_facets import KnownFacets
 from dibs.queues.stored.waits import Waits
 from dibs.states import LIVE, Cell, State
 from dibs.task import Task
+from dibs.values import replace
 
 
 class Pusher:

@@ -4,7 +4,6 @@ import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -34,6 +33,7 @@ from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Store, Unsure
 from dibs.task import Task, checked_number, encode, is_id, new_id
+from dibs.values import replace
 
 
 class StoredQueue(LeasedQueue):
