@@ -23,7 +23,7 @@ class TestFile(QueueContract):
 
 
 class TestFileWithOneShard(TestFile):
-    settings = "?sync=off&shards=1"
+    settings = "?shards=1"
     race_tasks = 500
 
     @pytest.fixture

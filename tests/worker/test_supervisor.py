@@ -193,6 +193,16 @@ while True:
     assert (lease.epoch, lease.task.deaths, lease.task.attempts) == (2, 1, 0)
 
 
+def test_the_command_of_a_cancelled_task_is_ended(queue: Queue, supervise: Supervise) -> None:
+    task = queue.push("x")
+    supervisor = supervise(command=("sleep", "600"), ttl=1.0)
+    until(lambda: supervisor.hands[0].in_hand(), "the task to start")
+    queue.cancel(task.id)
+    until(lambda: not supervisor.hands[0].in_hand(), "the command to be ended")
+    assert supervisor.totals().lost == 1
+    assert queue.get(task.id).state is State.CANCELLED
+
+
 def test_a_killed_runner_is_started_again(queue: Queue, module: Module, supervise: Supervise) -> None:
     module("import time\ndef slow(payload): time.sleep(payload)")
     queue.push(60)

@@ -50,6 +50,8 @@ class Keeping:
             self._answered(message["kept"], message["until"])
         elif "lost" in message:
             return self._lose(message["lost"])
+        elif "gone" in message:
+            return self._lose_one(*message["gone"])
         return []
 
     def give_up(self) -> None:
@@ -86,6 +88,14 @@ class Keeping:
             if until is not None:
                 self._kept.add(handle)
             self._changed.notify_all()
+
+    def _lose_one(self, task_id: str, epoch: int) -> list[Lease]:
+        """One lease is gone though its handle is kept: the task was cancelled."""
+        leases = [lease for lease in self.in_hand if (lease.id, lease.epoch) == (task_id, epoch)]
+        for lease in leases:
+            if lease.state == "held":
+                lease.state = "lost"
+        return leases
 
     def _lose(self, handle: str) -> list[Lease]:
         with self._changed:

@@ -20,7 +20,7 @@ from dibs.host import process_state
 from dibs.queues.channel import Message
 from dibs.queues.queue import Queue
 from dibs.worker.board import Board, Doing, Slot, Tally, new_board
-from dibs.worker.guard import Guard, Ward
+from dibs.worker.guard import BEATS_PER_TTL, Guard, Ward
 from dibs.worker.hand import UNREADY_LIMIT, Hand
 from dibs.worker.job import Job
 
@@ -46,6 +46,7 @@ class Supervisor:
         self._output = output
         self._guard = Guard(queue, self)
         self._stopping = self._killing = False
+        self._look_at = 0.0
         self._selector = selectors.DefaultSelector()
         self._wake_end, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._run, name="supervisor")
@@ -111,6 +112,7 @@ class Supervisor:
         pause = self._start_due(now)
         pause = min(pause, self._guard.step())
         self._enforce_limits()
+        self._look_for_cancelled(now)
         if self._is_over():
             self._stopping = True
         if self._stopping:
@@ -217,6 +219,26 @@ class Supervisor:
             _signal(hand.pid, signal.SIGKILL)
         else:
             _signal(hand.pid, signal.SIGCONT)
+
+    def _look_for_cancelled(self, now: float) -> None:
+        """A beat keeps a whole session; whether one of its tasks was cancelled is seen by looking at that task."""
+        if now < self._look_at:
+            return
+        every = self.job.ttl / BEATS_PER_TTL
+        self._look_at = now + every
+        for hand in self.hands:
+            for _, doing in hand.in_hand():
+                if now - doing.started >= every and (doing.id, doing.epoch) not in hand.timed_out:
+                    self._check(hand, doing)
+
+    def _check(self, hand: Hand, doing: Doing) -> None:
+        try:
+            self.queue.lease(doing.id, doing.epoch)
+        except (LeaseLost, TaskNotFound):
+            if hand.channel is not None:
+                hand.channel.send({"gone": [doing.id, doing.epoch]})
+        except StorageError as error:
+            self.trouble(error)
 
     # What the guard reports
 
