@@ -37,7 +37,7 @@ from dibs.stores.store import Changed, Exists, Store
 from dibs.task import Task, encode
 
 GRACE_SECONDS = 60.0
-LAG_SECONDS = 5.0
+LAG_SECONDS = 65.0  # a network file system may show a folder as it was a minute ago
 Find = Callable[[str], State | None]
 
 
@@ -113,7 +113,7 @@ class Keys:
                     return completed
                 settled = state is not None and seen.state != "pushing"  # else it may be about to be retried
                 if settled or self._interrupted(name, seen) or self._given_up(seen, patience):
-                    owner = self._take_over(name, key, task_id, seen, find, state)
+                    owner = self._take_over(name, key, task_id, unique, seen, find, state)
                     if owner:
                         return owner
             patience.wait()
@@ -213,15 +213,18 @@ class Keys:
         return True
 
     def _take_over(
-        self, name: str, key: str, task_id: str, seen: KeyCell, find: Find, state: State | None
+        self, name: str, key: str, task_id: str, unique: str, seen: KeyCell, find: Find, state: State | None
     ) -> str | None:
         done = seen.id if state is State.COMPLETED else seen.done
         version = self._swap(name, key, task_id, "pushing", seen.version, done)
         if not version:
             return None
-        if state is None and seen.id and find(seen.id) is not None:
-            # It came after all, between our look and our step: it was first.
-            return seen.id if self._swap(name, key, seen.id, "live", version, seen.done) else None
+        if state is None and seen.id:
+            found = find(seen.id)
+            if found in LIVE or (found is State.COMPLETED and unique == "completed"):
+                # It came after all, between our look and our step: it was first.
+                return seen.id if self._swap(name, key, seen.id, "live", version, seen.done) else None
+            done = seen.id if found is State.COMPLETED else done
         return self._grant(name, task_id, version, find, done)
 
     def _grant(self, name: str, task_id: str, version: str, find: Find, done: str = "") -> str:

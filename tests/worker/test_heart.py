@@ -62,6 +62,28 @@ note("out")
     assert (task.state, task.epoch) == (State.COMPLETED, 1)
 
 
+def test_a_heart_that_starts_slowly_costs_no_lease(
+    worker: Any, queue: Queue, other: Queue, log: Any, module: Callable[..., str]
+) -> None:
+    """It takes twice the TTL to start; until it has the lease, the worker renews it."""
+    module(
+        "import sys, time\nif 'dibs.worker.heart' in sys.orig_argv: time.sleep(1.6)",
+        "sitecustomize",
+    )
+    queue.push("x")
+    process = worker("""
+lease = queue.claim(ttl=0.8)
+note("claimed")
+with lease: note("in", lease.epoch, lease.held)
+""")
+    until(lambda: log(), "the claim")
+    while len(log()) < 2:
+        assert other.claim() is None
+        assert process.poll() is None or len(log()) == 2
+    assert process.wait(20) == 0
+    assert log() == ["claimed", "in 1 True"]
+
+
 def test_a_stopped_worker_loses_its_lease_and_is_refused(worker: Any, queue: Queue, log: Any) -> None:
     queue.push("x")
     process = worker("""
