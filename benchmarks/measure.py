@@ -6,8 +6,8 @@ task must have been handed out exactly once; what was doubled or lost is part of
 
 import multiprocessing
 import os
-import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 import traceback
@@ -71,7 +71,7 @@ def scratch(folder: str) -> Iterator[str]:
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        subprocess.run(["rm", "-rf", path], check=True)  # a million files: much faster than shutil
 
 
 def alternate(rounds: int, runs: dict[str, Callable[[], None]], say: Callable[[str], None]) -> None:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import dibs
 import pytest
+
+import dibs
 from dibs.queues.queue import Queue
 from dibs.testing import ManualClock, QueueContract
 from disk.shifted import ShiftedFs

@@ -17,7 +17,6 @@ from dibs.queues.files.session import Session, read_record
 from dibs.queues.held import Lease
 from dibs.states import Cell, State
 
-
 _ALL: "weakref.WeakSet[Holding]" = weakref.WeakSet()
 
 

@@ -6,7 +6,7 @@
 Whoever dies in between leaves the old marker, and whoever meets a marker that its cell does not call for
 finishes the move: right marker first, then the wrong one away. So a live task always has a marker, and
 what a marker says is never believed. `announce` creates the marker before the swap instead, where
-nobody would ever meet the old one.
+nobody would ever meet the old one; if it dies between, the marker is of a move to come, and is left alone for long.
 """
 
 from contextlib import suppress
@@ -23,6 +23,7 @@ from dibs.task import Task, decode, encode
 from dibs.values import replace
 
 LARGE_BYTES = 16_384
+LONG_SECONDS = 3600.0
 MARK = b"-\n"
 
 
@@ -73,7 +74,7 @@ class Cells:
 
     def announce(self, known: Known, record: Record, body: Body) -> Known:
         """As `move`, marker first. If the swap is refused the marker is one that no cell calls for."""
-        self._create_once(body.marker(record.cell), MARK)
+        self._create_once(body.marker(record.cell), encode({"announced": self.store.now()}))
         return self.move(known, record, body)
 
     def mark(self, before: str, now: Known) -> None:
@@ -97,7 +98,16 @@ class Cells:
         elif marker.move <= known.body.move:
             self.ensure_marker(known)
             self.store.delete(marker.key)
+        elif self._announced_long_ago(marker):
+            self.store.delete(marker.key)
         return None
+
+    def _announced_long_ago(self, marker: Marker) -> bool:
+        entry = self.store.get(marker.key)
+        try:
+            return entry is not None and self.store.now() - float(decode(entry.data)["announced"]) > LONG_SECONDS
+        except (BadInput, KeyError, TypeError, ValueError):
+            return False
 
     def ensure_marker(self, known: Known) -> None:
         """For a task whose pusher or mover may have died before it made the marker. If it has moved on meanwhile,
