@@ -1,15 +1,14 @@
 """Thousands of tasks while producers, workers and stewards are killed at random moments."""
 
 import json
-import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-TESTS = str(Path(__file__).parents[1])
+from children import command, environment
+
 BAD = ["lost", "not run", "cancelled by nobody", "completed twice", "claimed twice at an epoch",
        "completed but not so on disk", "refused for no reason", "problems", "broke"]  # fmt: skip
 
@@ -17,8 +16,8 @@ BAD = ["lost", "not run", "cancelled by nobody", "completed twice", "claimed twi
 @pytest.mark.slow
 def test_random_kills_lose_nothing_and_complete_nothing_twice(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
-    command = [sys.executable, "-m", "crash.chaos", str(tmp_path), str(seed), "3000"]
-    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": TESTS}, timeout=300)
+    script = command("crash.chaos", str(tmp_path), str(seed), "3000")
+    run = subprocess.run(script, capture_output=True, text=True, env=environment(), timeout=300)
     assert run.returncode == 0, f"seed {seed}: {run.stderr}"
     report = json.loads(run.stdout)
     assert {what: report[what] for what in BAD} == {what: [] for what in BAD}, f"seed {seed}"

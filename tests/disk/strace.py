@@ -8,6 +8,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from children import environment
+
 _LINE = re.compile(r"^\d+ +(\w+)\((.*)\) += 0\b")
 
 
@@ -21,7 +23,7 @@ def works() -> bool:
 def run(script: str, path: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     """Python running `script` (argv[1] is `path`) under strace."""
     command = ["strace", "-f", "-y", *options, sys.executable, "-c", script, str(path)]
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {**environment(), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=60)
 
 

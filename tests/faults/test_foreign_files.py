@@ -118,6 +118,9 @@ def live_a_life(root: Path, clock: ManualClock) -> None:
     queue.cancel(cancelled.id)
     queue.retry(cancelled.id)
     queue.cancel(cancelled.id)
+    for _ in range(3):
+        clock.advance(100 * 86400)
+        assert opened().claim() is None
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import dibs
+from children import environment
 from dibs.queues.files.layout import FOLDERS
 from dibs.queues.queue import Queue
 from dibs.testing.topics.keys import HOSTILE
@@ -129,7 +130,8 @@ def open_folder() -> Iterator[Path]:
 
 def as_another_user(path: Path) -> list[str]:
     """As somebody whom permissions stop: root turns into nobody first."""
-    run = subprocess.run([sys.executable, "-c", FORBIDDEN, str(path)], capture_output=True, text=True, timeout=60)
+    script = [sys.executable, "-c", FORBIDDEN, str(path)]
+    run = subprocess.run(script, capture_output=True, text=True, env=environment(), timeout=60)
     assert run.returncode == 0, run.stderr
     warm_up, _, said = run.stdout.partition("--\n")
     assert warm_up.count("allowed") == 5

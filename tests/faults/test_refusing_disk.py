@@ -45,7 +45,10 @@ def push(queue: Queue, insist: Insist) -> None:
 
 
 def push_keyed(queue: Queue, insist: Insist) -> None:
-    insist(lambda: queue.push({"new": 1}, key="new"))
+    clock = queue.clock
+    start = clock.boottime()
+    insist(lambda: dibs.open(queue.url, clock=clock).push({"new": 1}, key="new"))
+    assert clock.boottime() - start < 30, "a push that was refused keeps its key from others"
     assert sum(task.key == "new" for task in queue.tasks()) == 1
 
 

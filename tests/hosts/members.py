@@ -1,15 +1,12 @@
 """Start members and talk to them."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-TESTS = str(Path(__file__).parents[1])
+from children import command, environment
 
 
 class Remote:
@@ -17,9 +14,9 @@ class Remote:
 
     def __init__(self, url: str, *, under: Sequence[str] = (), **options: Any) -> None:
         """`under`: a command that runs it."""
-        command = [*under, sys.executable, "-m", "hosts.member", url, json.dumps(options)]
+        words = [*under, *command("hosts.member", url, json.dumps(options))]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": TESTS}
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
         )
 
     def send(self, command: str) -> None:

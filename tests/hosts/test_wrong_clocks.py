@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dibs
+from dibs.clock import SYSTEM
 from hosts.members import Remote, remotes
 
 TTL = 1.5
@@ -56,6 +57,12 @@ def problems(folder: Path, wrong: float, step: float, *, under: Sequence[str] = 
             if watcher.ask("complete") != "done":
                 found.append("the new holder could not complete")
     return found
+
+
+def test_leases_are_measured_on_a_clock_that_never_steps() -> None:
+    never_steps = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    before = time.clock_gettime(never_steps)
+    assert before <= SYSTEM.boottime() <= time.clock_gettime(never_steps)
 
 
 def outcomes(folder: Path, cases: dict[str, tuple[float, float]], **options: Any) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dibs.errors import LeaseLost, Refused, TaskNotFound
+from dibs.errors import BadInput, LeaseLost, Refused, TaskNotFound
 from dibs.queues.queue import Queue
 from dibs.states import State
 
@@ -48,6 +48,8 @@ class Producer:
 
     def _wish(self, number: int) -> dict[str, Any]:
         stage, rng = self._stage, self._stage.rng
+        if getattr(stage.backend, "plain", False):
+            return {"payload": number}
         wish: dict[str, Any] = {
             "payload": number, "max_attempts": rng.choice((1, 2, 3)), "max_deaths": rng.choice((1, 3, 8)),
             "backoff": rng.choice((0.0, 1.0)),
@@ -281,7 +283,8 @@ class Meddler:
 
 
 def open_queue(stage: Stage, process: Process, *, pid: int | None = -1) -> Any:
-    return attempt(process, lambda: stage.backend.open(process, pid=process.pid if pid == -1 else pid))
+    """None when that failed: a folder that cannot be looked at just now is taken for none."""
+    return attempt(process, lambda: stage.backend.open(process, pid=process.pid if pid == -1 else pid), BadInput)
 
 
 def drain_once(stage: Stage, process: Process, queue: Queue) -> None:

@@ -3,7 +3,6 @@ a check that lets one of these pass checks nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -17,6 +16,7 @@ from dibs.queues.files.session import Session, write_record
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Exists
 from dibs.task import decode, encode
+from dibs.values import replace
 
 from .cloud import SimStore
 from .files_backend import FilesBackend

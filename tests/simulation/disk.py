@@ -14,11 +14,14 @@ FOLDER = object()
 
 
 class File:
-    __slots__ = ("ctime", "data", "mtime")
+    __slots__ = ("ctime", "data", "lock", "mtime", "nlink", "number")
 
-    def __init__(self, data: bytes, now: float) -> None:
+    def __init__(self, data: bytes, now: float, number: int) -> None:
         self.data = data
         self.mtime = self.ctime = now
+        self.number = number
+        self.nlink = 0
+        self.lock: object = None
 
 
 Change = tuple[float, str, str, bool]  # when, by which host, name, was it there before
@@ -37,6 +40,7 @@ class Disk:
         self.world = world
         self.folders: dict[str, Folder] = {"": {"": FOLDER}}
         self.mtimes: dict[str, float] = {}
+        self.inodes = 1
         self.log: dict[str, list[Change]] = {}
         self.frozen: dict[tuple[str, str], tuple[float, float]] = {}  # (host, folder) -> seen as of, until
         self.moved: Callable[[str, str, bytes], None] = lambda source, target, data: None  # the observer
@@ -77,7 +81,8 @@ class Disk:
         entries = self.folders.get(folder)
         if entries is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        self._enter(folder, name, File(data, self.world.now))
+        self.inodes += 1
+        self._enter(folder, name, File(data, self.world.now, self.inodes))
         self.moved("", path, data)
 
     def rename(self, source: str, target: str) -> None:
@@ -90,6 +95,16 @@ class Disk:
         file.ctime = self.world.now
         self.moved(source, target, file.data)
 
+    def link(self, source: str, target: str) -> None:
+        file = self.file(source)
+        folder, name = split(target)
+        if folder not in self.folders:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+        if name in self.folders[folder]:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+        self._enter(folder, name, file)
+        self.moved("", target, file.data)
+
     def unlink(self, path: str) -> None:
         data = self.file(path).data
         self._remove(*split(path))
@@ -97,12 +112,19 @@ class Disk:
 
     def _enter(self, folder: str, name: str, what: object) -> None:
         entries = self.folders[folder]
-        if name not in entries:
+        before = entries.get(name)
+        if before is None:
             self._changed(folder, name, False)
+        elif isinstance(before, File):
+            before.nlink -= 1
         entries[name] = what
+        if isinstance(what, File):
+            what.nlink += 1
 
     def _remove(self, folder: str, name: str) -> None:
-        del self.folders[folder][name]
+        before = self.folders[folder].pop(name)
+        if isinstance(before, File):
+            before.nlink -= 1
         self._changed(folder, name, True)
 
     def _changed(self, folder: str, name: str, before: bool) -> None:
@@ -112,6 +134,22 @@ class Disk:
             host = world.current.host.name if world.current else ""
             self.frozen.pop((host, folder), None)
             self.log.setdefault(folder, []).append((world.now, host, name, before))
+
+    def listing(self, path: str, process: Process | None, *, stale: bool) -> list[str]:
+        """What this process's host sees of the folder; `stale`: from now on, for a while, not the latest."""
+        world = self.world
+        view = (process.host.name if process else "", path)
+        if stale:
+            since = world.now - world.weather.lag * world.random()
+            self.frozen[view] = (since, since + world.weather.lag)
+        if view in self.frozen:
+            since, until = self.frozen[view]
+            if world.now < until:
+                names = self.old_listing(path, view[0], since)
+                world.say(f"old listing {names}")
+                return names
+            del self.frozen[view]
+        return list(self.folders[path])
 
     def old_listing(self, path: str, host: str, since: float) -> list[str]:
         """The folder as it was at `since`, but for what this host itself did to it."""
@@ -153,24 +191,11 @@ class SimFs:
 
     def listdir(self, path: str) -> list[str]:
         spoiled = self._point("listdir", path)
-        entries = self._disk.folders.get(path)
-        if entries is None:
+        if path not in self._disk.folders:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         if spoiled is not None and spoiled is not STALE:
             self._refuse(path)
-        view = (self._process.host.name, path)
-        if spoiled is STALE:
-            lag, now = self._world.weather.lag, self._world.now
-            since = now - lag * self._world.random()
-            self._disk.frozen[view] = (since, since + lag)
-        if view in self._disk.frozen:
-            since, until = self._disk.frozen[view]
-            if self._world.now < until:
-                names = self._disk.old_listing(path, view[0], since)
-                self._world.say(f"old listing {names}")
-                return names
-            del self._disk.frozen[view]
-        return list(entries)
+        return self._disk.listing(path, self._process, stale=spoiled is STALE)
 
     def read(self, path: str) -> bytes:
         self._plain("read", path)

@@ -11,6 +11,7 @@ from typing import Any
 from dibs.errors import DibsError, LeaseLost, StorageError
 from dibs.queues.held import Lease
 from dibs.states import Cell, State
+from dibs.stores.files import Busy
 
 from .truth import Truth, show
 from .world import Process, Violation, World
@@ -126,7 +127,7 @@ class Hands:
             answer = "lost"
         except StorageError as error:
             answer = "error"
-            if process.spoiled == spoiled:
+            if process.spoiled == spoiled and not isinstance(error, Busy):
                 raise Violation("unexpected error", f"{process} {name} {hand.id}: {error}") from error
         finally:
             process.busy = hand.stepping = False
@@ -163,7 +164,7 @@ def attempt(process: Process, act: Callable[[], Any], *expected: type[DibsError]
     try:
         return act()
     except StorageError as error:
-        if process.spoiled == spoiled:
+        if process.spoiled == spoiled and not isinstance(error, Busy):
             raise Violation("unexpected error", f"{process}: {error}") from error
         return None
     except expected:

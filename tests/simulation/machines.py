@@ -21,9 +21,10 @@ class Machine:
     processes: dict[int, tuple[str, Process]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class SimHost(Host):
-    machinery: Machine
+    def __init__(self, name: str, machine: str, boot: str, space: str, machinery: Machine) -> None:
+        super().__init__(name, machine, boot, space)
+        self.machinery = machinery
 
     def process_gone(self, pid: int, start: str) -> bool:
         known = self.machinery.processes.get(pid)

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from . import machines
 from .cast import Cast, KeyWarCast, LockCast, QueueCast
+from .directory_backend import DirectoryBackend
 from .files_backend import FilesBackend
+from .files_store_backend import FileStoreBackend
 from .hands import Hands
 from .locks import LocksBackend
 from .machines import SimHost, new_host
@@ -17,6 +19,8 @@ from .world import EPOCH, Process, Violation, World
 BACKENDS: dict[str, tuple[type, type]] = {
     "files": (FilesBackend, QueueCast),
     "stored": (StoredBackend, QueueCast),
+    "stored-on-files": (FileStoreBackend, QueueCast),
+    "directory": (DirectoryBackend, QueueCast),
     "files-keys": (FilesBackend, KeyWarCast),
     "stored-keys": (StoredBackend, KeyWarCast),
     "locks": (LocksBackend, LockCast),
@@ -42,8 +46,8 @@ def run(seed: int, backend: str = "files", *, trace: bool = False, variant: type
     """Run one schedule. `variant` is a class to use instead of the backend's own: a broken one."""
     make, cast = BACKENDS[backend]
     world = World(f"{backend} {seed}", trace=trace)
-    with seams(world):
-        play = _Play(world, variant or make, cast)
+    play = _Play(world, variant or make, cast)
+    with seams(world, play.stage.backend):
         try:
             play.chaos()
             play.calm()
@@ -87,6 +91,9 @@ class _Play:
         stage.drainer = self.cast.drainer()
         awake = (stage.drainer, getattr(stage.drainer.body, "guard_process", None))
         asleep = [process for process in world.processes if process not in awake]
+        for process in getattr(stage.backend, "in_the_way", list)():
+            if process in asleep:  # stopped for good with a lock in its hand: nobody can help that
+                world.kill(process)
         for process in asleep:
             process.wake += FAR_AHEAD
         until = world.now + PATIENCE_TTLS * stage.ttl + 300

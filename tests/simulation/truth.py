@@ -85,6 +85,12 @@ class Truth:
             raise Violation("early", f"task {task_id} was made ready {early:.3f} s before it is due")
         return step
 
+    def undo_claim(self, task_id: str, cell: Cell) -> None:
+        """It was claimed and given back at once, by a claimer that told nobody: that epoch never was."""
+        self.leased.discard((task_id, self.cells[task_id].epoch))
+        self.cells[task_id] = cell
+        self.steps[task_id].pop()
+
     # Asking
 
     def holds(self, task_id: str, epoch: int) -> bool:

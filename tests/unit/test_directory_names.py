@@ -1,9 +1,12 @@
 """Which files are tasks in `dir:`, whatever they are called; where its own files go."""
 
 import base64
+import builtins
+import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from directory_folder import OLD, Folder, drain
@@ -122,3 +125,40 @@ def test_limits_come_from_the_url(folder: Folder) -> None:
     task: Task = folder.open("?max_attempts=7&max_deaths=2&max_runtime=9&backoff=3&max_backoff=4").get("a")
     limits = (task.max_attempts, task.max_deaths, task.max_runtime, task.backoff, task.max_backoff)
     assert limits == (7, 2, 9.0, 3.0, 4.0)
+
+
+def test_a_very_deep_tree(folder: Folder) -> None:
+    here = os.open(folder.root, os.O_RDONLY)
+    for _ in range(400):
+        os.mkdir("d", dir_fd=here)
+        there = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = there
+    os.close(os.open("file", os.O_CREAT, dir_fd=here))
+    os.utime("file", (OLD, OLD), dir_fd=here)
+    os.close(here)
+    assert len(drain(folder.open())) == 1
+
+
+def test_what_may_not_be_read_stops_nobody(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.add("a")
+    folder.add("lost+found/b")
+    queue = folder.open()
+    (folder.leases / "theirs.lease").write_text("{}")
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        if "lost+found" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    real_open = builtins.open
+
+    def guarded(file: Any, *args: Any, **more: Any) -> Any:
+        if str(file).endswith("theirs.lease"):
+            raise PermissionError(errno.EACCES, "Permission denied", file)
+        return real_open(file, *args, **more)
+
+    monkeypatch.setattr(builtins, "open", guarded)
+    assert drain(queue) == {"a": 1}

@@ -138,7 +138,7 @@ def test_who_dies_within_a_step_leaves_nothing_undone_for_long(store: Watched, s
         assert lease is not None
         lease.complete() if step == "purge" else queue.cancel(task.id)
     acts: dict[str, Any] = {
-        "claim": lambda: queue.claim(ttl=0.01),
+        "claim": lambda: queue.claim(ttl=0.3),
         "complete": lambda: lease and lease.complete(),
         "release": lambda: lease and lease.release(),
         "fail": lambda: lease and lease.fail("no"),

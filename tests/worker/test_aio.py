@@ -86,7 +86,7 @@ def test_waiting_for_a_task_does_not_block_the_loop_or_a_thread(url: str) -> Non
 
 
 def test_a_claim_that_succeeds_after_cancellation_is_given_back(url: str, queue: Queue) -> None:
-    queue.push("x")
+    pushed = queue.push("x")
 
     async def use(opened: aio.Queue) -> None:
         begun, go_on = threading.Event(), threading.Event()
@@ -104,7 +104,7 @@ def test_a_claim_that_succeeds_after_cancellation_is_given_back(url: str, queue:
         with pytest.raises(asyncio.CancelledError):
             await claiming
         go_on.set()
-        await asyncio.to_thread(until, lambda: queue.get(next(iter(queue.tasks())).id).epoch == 1, "the claim")
+        await asyncio.to_thread(until, lambda: queue.get(pushed.id).epoch == 1, "the claim")
         await asyncio.to_thread(until, lambda: queue.stats().states[State.READY] == 1, "it to be given back")
 
     run(use, url)

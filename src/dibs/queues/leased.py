@@ -24,7 +24,18 @@ from dibs.task import Task
 from dibs.values import replace
 
 
+class Look:
+    """One claimer's attempt: it is over when everything was looked at once since it began."""
+
+    __slots__ = ("anew",)
+
+    def __init__(self) -> None:
+        self.anew = False
+
+
 class LeasedQueue(Queue):
+    """A queue whose leases are records in a store."""
+
     def __init__(
         self,
         url: str,

@@ -21,7 +21,7 @@ Whoever writes a backend holds it to the guarantees of dibs in a test file of so
             return f"mine:{self.tmp_path}/q"
 
 `make_queue` gets a `ManualClock`, by which leases and the store's own time must go. Where that cannot be
-(a database's `now()`), return `SystemClock()` from `make_clock` and set `tick = 0.05`: time then really passes.
+(a database's `now()`), set `real_time = True` and `tick = 0.1`: time then really passes.
 
 Topics can be run alone: each class of `dibs.testing.topics` is a suite of its own.
 """

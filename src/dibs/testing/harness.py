@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from dibs.clock import Clock
+from dibs.clock import SYSTEM, Clock
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.queues.views import Capabilities
@@ -23,7 +23,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def needs(*capabilities: str) -> Callable[[Test], Test]:
-    """Collect this test only for backends that declare all of these."""
+    """Collect this test only for backends that declare all of these; "manual_time": whose time the tests can move."""
 
     def mark(test: Test) -> Test:
         test.needs = capabilities  # type: ignore[attr-defined]
@@ -38,7 +38,10 @@ class Contract:
     #: What the backend offers; must equal the `capabilities` of its queues.
     capabilities = Capabilities()
 
-    #: Length in seconds of one unit of the suite's time. Make it small (0.05) if time really has to pass.
+    #: True where the tests cannot move the store's time (a database's `now()`): then time really has to pass.
+    real_time = False
+
+    #: Length in seconds of one unit of the suite's time. Make it small (0.1) if time really has to pass.
     tick = 1.0
 
     #: How many stale leases eight processes, or threads, fight for.
@@ -56,10 +59,6 @@ class Contract:
         """A URL at which other processes can open the queue of this test."""
         raise NotImplementedError(f"{type(self).__name__} must name its queue for other processes: define place")
 
-    def make_clock(self) -> Clock:
-        """Override with `SystemClock()` where the store's time cannot be moved by the tests; set `tick` then."""
-        return ManualClock()
-
     def add(self, queue: Queue, payload: Any = None, **more: Any) -> Task:
         """Put a task into the queue. A backend that takes no pushes overrides this with its own way."""
         return queue.push(payload, **more)
@@ -70,13 +69,17 @@ class Contract:
         super().__init_subclass__(**more)
         for name in dir(cls):
             wanted = getattr(getattr(cls, name), "needs", ())
-            if not all(getattr(cls.capabilities, capability) for capability in wanted):
+            if not all(cls._offers(need) for need in wanted):
                 setattr(cls, name, None)
+
+    @classmethod
+    def _offers(cls, need: str) -> bool:
+        return not cls.real_time if need == "manual_time" else bool(getattr(cls.capabilities, need))
 
     @pytest.fixture(autouse=True)
     def _prepare(self, tmp_path: Path) -> Iterator[None]:
         self.tmp_path = tmp_path
-        self.clock = self.make_clock()
+        self.clock = SYSTEM if self.real_time else ManualClock()
         self._opened: list[Queue] = []
         yield
         for queue in self._opened:
@@ -100,6 +103,16 @@ class Contract:
             self.clock.advance(self.units(units))
         else:
             self.clock.sleep(self.units(units))
+
+    def pass_a_moment(self) -> None:
+        """A second: whatever a claimer keeps in mind of the queue is out of date then."""
+        self.pass_time(1.0 / self.tick)
+
+    def wait_until_due(self, queue: Queue, task_id: str) -> None:
+        """Until a task that waits for its next attempt is ready; not at all if it does not."""
+        due = queue.detail(task_id).due
+        if due is not None:
+            self.pass_time((due - queue.store_time()) / self.tick + 1)
 
     def take(self, queue: Queue, **options: Any) -> Lease:
         """A lease, which there must be."""

@@ -92,12 +92,14 @@ class Frontier:
             start = self._rng.randrange(len(names)) if names else 0
             yield from (id_of(folder + name) for name in names[start:] + names[:start])
 
-    def _walk(self, folder: str = "") -> Iterator[tuple[str, Looked]]:
+    def _walk(self) -> Iterator[tuple[str, Looked]]:
         """ "" and every folder below, as "a/b/"."""
-        looked = self._look(folder)
-        yield folder, looked
-        for name in looked.folders:
-            yield from self._walk(f"{folder}{name}/")
+        left = [""]
+        while left:
+            folder = left.pop()
+            looked = self._look(folder)
+            yield folder, looked
+            left += [f"{folder}{name}/" for name in reversed(looked.folders)]
 
     def _look(self, folder: str) -> Looked:
         times = (_time(f"{self.root}/{folder}"), _time(f"{self.done}/{folder}"))
@@ -119,7 +121,7 @@ class Frontier:
         return os.path.realpath(entry.path) not in self._apart
 
     def _files(self, entries: list[os.DirEntry[str]]) -> set[str]:
-        return {entry.name for entry in entries if not is_ignored(entry.name) and entry.is_file()}
+        return {entry.name for entry in entries if not is_ignored(entry.name) and _is_file(entry)}
 
     def _scan(self, folder: str) -> list[os.DirEntry[str]]:
         path = f"{self.root}/{folder}"
@@ -127,22 +129,29 @@ class Frontier:
             try:
                 with os.scandir(path) as entries:
                     return list(entries)
-            except (FileNotFoundError, NotADirectoryError):
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
                 if not folder:
                     raise
-                return []  # removed while we walked
+                return []  # removed while we walked, or not for us (lost+found)
 
     def _witnesses(self, folder: str) -> set[str]:
         with refusals(self.done):
             try:
                 with os.scandir(f"{self.done}/{folder}") as entries:
-                    return {entry.name for entry in entries if entry.is_file()}
-            except (FileNotFoundError, NotADirectoryError):
+                    return {entry.name for entry in entries if _is_file(entry)}
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
                 return set()
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False  # a link to where we may not look
 
 
 def _time(path: str) -> int:
     try:
         return os.stat(path).st_mtime_ns
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return 0

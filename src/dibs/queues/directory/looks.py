@@ -12,7 +12,7 @@ from dibs.host import Host
 from dibs.lease import Leases, Record
 from dibs.queues.directory.frontier import Frontier, Source
 from dibs.queues.directory.names import is_path, record_name
-from dibs.queues.directory.past import Past, Pasts
+from dibs.queues.directory.past import ALL, FOLDERS, Past, Pasts
 from dibs.queues.directory.steps import LEASE, Limits, Steps, lease_key
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
@@ -93,24 +93,37 @@ class Looks:
                 yield task
 
     def _of(self, state: State) -> Iterator[Task]:
-        for task_id, found in self._states():
-            known = self.known(task_id) if found is state else None
+        for task_id in self._ids(state):
+            known = self.known(task_id)
             if known is not None and known.cell.state is state:
                 yield known.task
 
-    def _states(self) -> Iterator[tuple[str, State]]:
-        """Every task with its state, by names alone as far as that goes."""
+    def _ids(self, state: State) -> Iterator[str]:
+        """Those that may be in this state, each found where it is quickest."""
+        if state is State.CLAIMED:
+            yield from (claim.id for claim in self.claims())
+        elif state in (State.FAILED, State.CANCELLED):
+            yield from sorted(self._pasts.ids(FOLDERS[state]))
+        else:
+            yield from (task_id for task_id, done in self._frontier.files() if done == (state is State.COMPLETED))
+
+    def _states(self) -> Iterator[State]:
+        """The state of every task, by names alone as far as that goes."""
         held = self._held()
-        ended = {State.FAILED: self._pasts.names("failed"), State.CANCELLED: self._pasts.names("cancelled")}
+        past = {folder: self._pasts.names(folder) for folder in ALL}
         for task_id, done in self._frontier.files():
             name = record_name(task_id)
             if name in held and (known := self.known(task_id)):
-                yield task_id, known.cell.state
+                yield known.cell.state
             elif done:
-                yield task_id, State.COMPLETED
+                yield State.COMPLETED
+            elif name in past["failed"]:
+                yield State.FAILED
+            elif name in past["cancelled"]:
+                yield State.CANCELLED
             else:
-                state = next((state for state, names in ended.items() if name in names), None)
-                yield task_id, state or self._steps.standing(task_id, self._pasts.read(task_id)).state
+                kept = self._pasts.read(task_id) if name in past["waiting"] else Past()
+                yield self._steps.standing(task_id, kept).state
 
     def claims(self) -> list[Claim]:
         claims = []
@@ -142,7 +155,7 @@ class Looks:
         )
 
     def stats(self, paused: str | None) -> Stats:
-        counts = Counter(state for _, state in self._states())
+        counts = Counter(self._states())
         states = {str(state): counts[state] for state in State}
         found = {state: count for state, count in states.items() if count}
         workers = len({claim.worker for claim in self.claims()})

@@ -36,6 +36,7 @@ class Past:
     history: tuple[Event, ...] = ()
     ended: float = 0.0  # the store's time
     turn: int = 0  # counts every record of the task
+    home: str = ""  # the folder it was read from
 
     def then(self, cell: Cell, event: Event | None = None, ended: float = 0.0) -> "Past":
         return replace(self, cell=cell, history=lengthened(self.history, event), ended=ended)
@@ -47,20 +48,23 @@ class Pasts:
         self._leases = leases
 
     def read(self, task_id: str) -> Past:
-        name = record_name(task_id)
-        found = [past for folder in ALL if (past := self._read(f"{folder}/{name}.json"))]
-        return max(found, key=lambda past: past.turn, default=Past())
+        return max(self._all(task_id), key=lambda past: past.turn, default=Past())
 
     def write(self, task_id: str, past: Past) -> None:
-        past = replace(past, turn=past.turn + 1)
+        """Who dies within leaves the lease file, and so somebody to `settle` this."""
         name = record_name(task_id)
-        data: dict[str, Any] = {"task": task_id, "turn": past.turn, "ended": past.ended}
+        data: dict[str, Any] = {"task": task_id, "turn": past.turn + 1, "ended": past.ended}
         data["history"] = [event_record(event) for event in past.history]
         home = FOLDERS[past.cell.state]
         self._store.put(f"{home}/{name}.json", self._leases.to_bytes(Record(past.cell, data=data)))
-        for folder in ALL:
-            if folder != home:
-                self._store.delete(f"{folder}/{name}.json")
+        if past.home not in ("", home):
+            self._store.delete(f"{past.home}/{name}.json")
+
+    def settle(self, task_id: str) -> None:
+        """Remove what a later record has replaced."""
+        found = sorted(self._all(task_id), key=lambda past: past.turn)
+        for old in found[:-1]:
+            self._store.delete(f"{old.home}/{record_name(task_id)}.json")
 
     def forget(self, task_id: str) -> None:
         for folder in ALL:
@@ -81,7 +85,11 @@ class Pasts:
         except BadInput:
             return None
 
-    def _read(self, key: str) -> Past | None:
+    def _all(self, task_id: str) -> list[Past]:
+        name = record_name(task_id)
+        return [past for folder in ALL if (past := self._read(folder, f"{folder}/{name}.json"))]
+
+    def _read(self, home: str, key: str) -> Past | None:
         """None also when it is damaged: then the task starts afresh."""
         entry = self._store.get(key)
         try:
@@ -89,6 +97,6 @@ class Pasts:
                 return None
             record = seen(entry).record
             history = tuple(event_of(event) for event in record.data["history"])
-            return Past(record.cell, history, float(record.data["ended"]), int(record.data["turn"]))
+            return Past(record.cell, history, float(record.data["ended"]), int(record.data["turn"]), home)
         except (BadInput, KeyError, TypeError, ValueError):
             return None

@@ -26,11 +26,11 @@ from dibs.queues.directory.frontier import Frontier
 from dibs.queues.directory.looks import Known, Looks
 from dibs.queues.directory.past import Pasts
 from dibs.queues.directory.recovery import Recovery
-from dibs.queues.directory.scanning import Look, Scanning
+from dibs.queues.directory.scanning import Scanning
 from dibs.queues.directory.settings import Settings, parse
 from dibs.queues.directory.steps import Steps, lease_key
 from dibs.queues.held import Lease
-from dibs.queues.leased import LeasedQueue
+from dibs.queues.leased import LeasedQueue, Look
 from dibs.queues.pausing import Pausing
 from dibs.queues.stored.root import open_root
 from dibs.queues.views import Capabilities, Claim, Detail, Stats
@@ -42,7 +42,7 @@ from dibs.task import Task, checked_number, encode
 from dibs.values import replace
 
 UPKEEP_SECONDS = 1.0
-IDLE_UPKEEP_SECONDS = 0.1
+IDLE_UPKEEP_SECONDS = 0.05
 
 
 class DirectoryQueue(LeasedQueue):

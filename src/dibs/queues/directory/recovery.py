@@ -8,11 +8,11 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
-from dibs.errors import BadInput
+from dibs.errors import BadInput, StorageError
 from dibs.lease import Leases, Seen, seen
 from dibs.liveness import Verdict, Watch
 from dibs.queues.directory.steps import LEASE, Steps
-from dibs.stores.files import HOLLOW_SECONDS, Busy, FileStore, version_of
+from dibs.stores.files import HOLLOW_SECONDS, FileStore, version_of
 from dibs.stores.store import Changed
 
 
@@ -46,8 +46,8 @@ class Recovery:
         for key, read in self._known.items():
             try:
                 changed |= self._recover(key, read, boots)
-            except Busy:
-                continue  # somebody is at it, or was stopped there: only this task has to wait
+            except StorageError:
+                continue  # somebody is at it, or was stopped there, or it is not ours to change: only this task waits
         return changed
 
     def _recover(self, key: str, read: Read, boots: set[tuple[str, str]]) -> bool:
@@ -70,7 +70,10 @@ class Recovery:
         known = self._known.get(key)
         if known is not None and (known.inode, known.mtime) == (there.st_ino, there.st_mtime_ns):
             return known
-        entry = self._store.get(key)
+        try:
+            entry = self._store.get(key)
+        except StorageError:
+            return None  # not for us to read
         found = None
         if entry is not None:
             with suppress(BadInput):

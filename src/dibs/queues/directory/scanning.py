@@ -10,16 +10,8 @@ from threading import Lock
 from dibs.queues.directory.frontier import Frontier
 from dibs.queues.directory.names import record_name
 from dibs.queues.directory.past import Pasts
+from dibs.queues.leased import Look
 from dibs.states import State
-
-
-class Look:
-    """One claimer's attempt: it is over when the whole tree was walked once since it began."""
-
-    __slots__ = ("anew",)
-
-    def __init__(self) -> None:
-        self.anew = False
 
 
 class Scanning:

@@ -130,6 +130,7 @@ class Steps:
         record = seen.record
         try:
             with self._store.locked(lease_key(task_id), seen.version, patience=0.0) as lease:
+                self._pasts.settle(task_id)
                 past = self._pasts.read(task_id)
                 if record.cell.epoch > past.cell.epoch:  # else it never got as far as being a lease
                     self._pasts.write(task_id, self._expired(task_id, record, past, verdict))

@@ -11,20 +11,12 @@ from threading import Lock
 
 from dibs.clock import Clock
 from dibs.facets import Facet, Filter
+from dibs.queues.leased import Look
 from dibs.queues.stored.layout import Marker, parse_marker
 from dibs.stores.store import Store
 
 PAGE = 1000
 FILTERS = 16
-
-
-class Look:
-    """One claimer's attempt: it is over when everything was looked at once since it began."""
-
-    __slots__ = ("anew",)
-
-    def __init__(self) -> None:
-        self.anew = False
 
 
 class Discovery:

@@ -16,11 +16,11 @@ from dibs.keys import Keys
 from dibs.lease import Held, Lost, Record
 from dibs.liveness import Verdict
 from dibs.queues.held import Lease
-from dibs.queues.leased import LeasedQueue
+from dibs.queues.leased import LeasedQueue, Look
 from dibs.queues.pausing import Pausing
 from dibs.queues.stored.body import Known, body_of
 from dibs.queues.stored.cells import Cells, event
-from dibs.queues.stored.discovery import Discovery, Look
+from dibs.queues.stored.discovery import Discovery
 from dibs.queues.stored.known_facets import KnownFacets
 from dibs.queues.stored.layout import Marker, cell_key
 from dibs.queues.stored.looks import Looks

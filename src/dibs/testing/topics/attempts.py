@@ -7,8 +7,6 @@ from dibs.queues.queue import Queue
 from dibs.states import State
 from dibs.testing.harness import Contract, needs
 
-LATER = 10
-
 
 class Attempts(Contract):
     def test_a_failed_attempt_is_tried_again_and_then_fails(self, queue: Queue) -> None:
@@ -18,7 +16,7 @@ class Attempts(Contract):
             assert (lease.epoch, lease.task.attempts) == (attempt, attempt - 1)
             lease.fail(f"error {attempt}")
             assert lease.state == "failed"
-            self.pass_time(LATER)
+            self.wait_until_due(queue, task.id)
         assert queue.claim() is None
         failed = queue.detail(task.id)
         assert (failed.task.state, failed.task.attempts, failed.task.deaths) == (State.FAILED, task.max_attempts, 0)
@@ -102,8 +100,8 @@ class Attempts(Contract):
         task = self.add(queue)
         for _ in range(2):
             for _ in range(task.max_attempts):
-                self.pass_time(LATER)
                 self.take(queue).fail("no")
+                self.wait_until_due(queue, task.id)
             assert self.state(queue, task.id) is State.FAILED
             queue.retry(task.id)
         assert len(queue.detail(task.id).history) == 2 * task.max_attempts

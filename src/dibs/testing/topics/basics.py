@@ -97,10 +97,10 @@ class Basics(Contract):
         assert self.counts(queue) == {"ready": 3}
         assert queue.push_many([]) == []
 
+    @needs("push")
     def test_ids_are_unique_and_sort_by_time(self, queue: Queue) -> None:
-        if self.capabilities.push:
-            ids = [queue.push(n).id for n in range(50)]
-            assert ids == sorted(set(ids))
+        ids = [queue.push(n).id for n in range(50)]
+        assert ids == sorted(set(ids))
 
     @pytest.mark.parametrize("ref", ["nothing", "0" * 32, "../../etc/passwd", "", "a\nb", "\0"])
     def test_an_unknown_task_is_not_found(self, queue: Queue, ref: str) -> None:

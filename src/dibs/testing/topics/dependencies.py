@@ -27,6 +27,7 @@ class Dependencies(Contract):
         assert queue.claim() is None
         assert first.id in queue.why(second.id).text
         lease.complete()
+        assert self.state(self.open(), second.id) is State.READY
         assert self.take(self.open()).id == second.id
 
     @needs("dependencies", "push", "keys")

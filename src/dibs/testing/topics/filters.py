@@ -75,7 +75,7 @@ class Filters(Contract):
     def test_facets_survive_the_life_of_a_task(self, queue: Queue) -> None:
         task = queue.push(1, project="p", labels=["b", "a", "b"], priority=77)
         self.take(queue).fail("once")
-        self.pass_time(3)
+        self.wait_until_due(queue, task.id)
         lease = self.take(self.open(), project="p", labels=["a"], max_priority=77)
         assert lease.id == task.id
         lease.complete()

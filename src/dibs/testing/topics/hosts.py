@@ -48,11 +48,10 @@ class Hosts(Contract):
             self.pass_time(0.5)
         return None
 
-    @needs("processes")
+    @needs("processes", "manual_time")
     @pytest.mark.parametrize("wrong", [0.0, 3600.0, -3600.0, 1e8])
     def test_a_wrong_clock_neither_loses_nor_steals_a_lease(self, queue: Queue, wrong: float) -> None:
-        if not isinstance(self.clock, ManualClock):
-            return
+        assert isinstance(self.clock, ManualClock)
         far, clock = self._far_queue(wrong)
         for holder, watcher in ((queue, far), (far, queue)):
             self.add(queue)
@@ -66,11 +65,10 @@ class Hosts(Contract):
             lease.complete()
         assert self.counts(queue) == {"completed": 2}
 
-    @needs("processes")
+    @needs("processes", "manual_time")
     @pytest.mark.parametrize("wrong", [0.0, 3600.0, -3600.0])
     def test_a_silent_host_is_taken_over_from_after_watching_for_the_ttl(self, queue: Queue, wrong: float) -> None:
-        if not isinstance(self.clock, ManualClock):
-            return
+        assert isinstance(self.clock, ManualClock)
         far, _ = self._far_queue(wrong)
         for holder, watcher in ((queue, far), (far, queue)):
             task = self.add(queue)
@@ -83,10 +81,9 @@ class Hosts(Contract):
                 stale.complete()
             taken.complete()
 
-    @needs("processes")
+    @needs("processes", "manual_time")
     def test_a_host_that_booted_again_counts_no_death(self, queue: Queue) -> None:
-        if not isinstance(self.clock, ManualClock):
-            return
+        assert isinstance(self.clock, ManualClock)
         far, _ = self._far_queue(machine=queue.host.machine, name=queue.host.name)
         task = self.add(queue)
         self.take(far, ttl=self.units(20))

@@ -22,7 +22,7 @@ class Order(Contract):
         queue.push_many([{"n": n} for n in range(40)])
         self.take(worker)
         urgent = queue.push("now", priority="critical")
-        self.pass_time(1)
+        self.pass_a_moment()
         assert self.take(worker).id == urgent.id
 
     @needs("order", "push")

@@ -60,7 +60,7 @@ class Steering(Contract):
         assert other.paused is None
         other.pause("disk is full")
         assert queue.paused == "disk is full"
-        self.pass_time(1)
+        self.pass_a_moment()
         assert queue.claim() is None
         assert self.open().claim_many(5) == []
         assert "paused" in queue.why(waiting.id if lease.id == held.id else held.id).text
@@ -70,7 +70,7 @@ class Steering(Contract):
         self.add(queue, 3)
         queue.resume()
         assert other.paused is None
-        self.pass_time(1)
+        self.pass_a_moment()
         assert len(other.claim_many(5)) == 2
 
     def test_pausing_and_resuming_may_be_repeated(self, queue: Queue) -> None:

@@ -74,7 +74,7 @@ class Views(Contract):
     def test_detail_tells_the_whole_story(self, queue: Queue) -> None:
         task = self.add(queue, {"n": 1})
         self.take(queue).fail("first try")
-        self.pass_time(5)
+        self.wait_until_due(queue, task.id)
         lease = self.take(queue)
         held = self.open().detail(task.id)
         assert held.claim is not None
@@ -101,7 +101,7 @@ class Views(Contract):
         lease.fail("disk full")
         assert "disk full" in queue.why(task.id).text
         assert queue.why(task.id).ready_at is not None
-        self.pass_time(5)
+        self.wait_until_due(queue, task.id)
         self.take(queue).complete()
         assert "completed at epoch 2" in queue.why(task.id).text
         assert json.loads(json.dumps(queue.why(task.id).to_json()))["state"] == "completed"

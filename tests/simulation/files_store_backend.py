@@ -1,0 +1,64 @@
+"""The queue over a store of plain files, on the simulated disk and system."""
+
+import itertools
+from typing import Any
+
+import dibs.stores.files
+import dibs.stores.refusal
+import dibs.stores.syncing
+from dibs.queues.stored.queue import StoredQueue
+from dibs.stores.files import FileStore
+
+from .disk import Disk
+from .machines import SimClock
+from .stored_backend import StoredBackend
+from .system import System
+from .truth import Truth
+from .world import Process, World
+
+ROOT = "/s"
+STORE_MODULES = (dibs.stores.files, dibs.stores.syncing, dibs.stores.refusal)
+
+
+class FileStoreBackend(StoredBackend):
+    def __init__(self, world: World, truth: Truth) -> None:
+        super().__init__(world, truth)
+        self.disk = Disk(world, ROOT)
+        self.disk.moved = self._moved
+        self._system = System(world, self.disk)
+        self._data: dict[str, bytes] = {}
+        self._sync = world.random() < 0.1
+
+    def in_the_way(self) -> list[Process]:
+        return self._system.lockers()
+
+    def seams(self) -> list[tuple[Any, str, Any]]:
+        return store_seams(self._system)
+
+    def open(self, process: Process, *, pid: int | None = None) -> StoredQueue:
+        clock = SimClock(self._world, process.host)
+        return self.queue_class(
+            "sim:q",
+            FileStore(ROOT, clock=clock, sync=self._sync),
+            clock=clock,
+            host=process.host,
+            rng=self._world.rng,
+            pid=pid,
+            process=lambda: process.pid,
+            retention=self.retention,
+        )
+
+    def _moved(self, source: str, target: str, data: bytes) -> None:
+        if source.startswith("/s/tasks/"):
+            self._changed(source[3:], self._data.pop(source, None), None)
+        if target.startswith("/s/tasks/"):
+            before = self._data.get(target)
+            self._data[target] = data
+            self._changed(target[3:], before, data)
+
+
+def store_seams(system: System) -> list[tuple[Any, str, Any]]:
+    patches: list[tuple[Any, str, Any]] = [(module, "os", system) for module in STORE_MODULES]
+    files = dibs.stores.files
+    patches += [(files, "fcntl", system), (files, "open", system.open_file), (files, "_serial", itertools.count())]
+    return patches
