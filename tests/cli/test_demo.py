@@ -2,14 +2,16 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import dibs as library
 from dibs.cli.demoledger import Ledger
+from dibs.host import process_state
 
-from .conftest import Run
+from .conftest import PROGRAM, Run, environment
 
 
 def test_small_demo(dibs: Run, tmp_path: Path) -> None:
@@ -37,6 +39,26 @@ def test_nothing_is_left_behind(dibs: Run, tmp_path: Path) -> None:
     result = dibs("demo", "--tasks", "40", "--workers", "2", env={"TMPDIR": str(tmp_path)})
     assert result.code == 0, result
     assert "completed twice" in result.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupted_it_takes_everything_down(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [PROGRAM, "demo", "--plain"],
+        stdout=subprocess.PIPE, cwd=tmp_path, env=environment(TMPDIR=str(tmp_path)),
+    )  # fmt: skip
+    assert process.stdout is not None
+    line = b""
+    while b" of 300 completed" not in line or line.split()[0] == b"0":
+        line = process.stdout.readline()
+        assert line, "it ended before anything was completed"
+    (folder,) = tmp_path.glob("dibs-demo-*")
+    sessions = [name.rsplit("-", 2)[1] for name in os.listdir(folder / "queue" / "workers")]
+    process.terminate()
+    process.stdout.read()
+    assert process.wait(30) == 130
+    process.stdout.close()
+    assert sessions and not any(process_state(int(pid))[0] not in "-ZX" for pid in sessions)
     assert list(tmp_path.iterdir()) == []
 
 

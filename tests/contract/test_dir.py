@@ -13,6 +13,7 @@ from dibs.queues.queue import Queue
 from dibs.stores.files import FileStore
 from dibs.task import Task, encode
 from dibs.testing import ManualClock, QueueContract
+from dibs.testing.topics.keys import HOSTILE
 
 
 class TestDir(QueueContract):
@@ -40,3 +41,16 @@ class TestDir(QueueContract):
 
     def place(self) -> str:
         return f"dir:{self.tmp_path}/in?done={self.tmp_path}/out&settle=0"
+
+    @pytest.mark.parametrize("key", HOSTILE, ids=ascii)
+    def test_a_hostile_key_is_a_file_in_the_folder_or_refused(self, queue: Queue, key: str) -> None:
+        try:
+            task = queue.push({"n": 1}, key=key)
+        except (dibs.BadInput, dibs.StorageError) as error:
+            assert "\n" not in str(error)
+            assert list(queue.tasks()) == []
+        else:
+            assert self.take(queue).id == task.id == key
+            self.open().lease(key, 1).complete("done")
+            assert (self.tmp_path / "in" / key).resolve().is_relative_to(self.tmp_path / "in")
+        assert {path.name.partition(".")[0] for path in self.tmp_path.iterdir()} <= {"in", "out"}

@@ -1,7 +1,7 @@
 """A folder of files as the queue, on the simulated disk and system.
 
-What is kept of a task lies in three places: its lease file, the record of its past, its witness. The lease file is the
-lock for all of it, so where the task stands is read at each change of the lease file.
+What is kept of a task lies in three places: its lease file, the record of its past, its witness. Only who has the lease
+writes the others, the witness first, so where the task stands is read at each change of the lease and the past.
 """
 
 from typing import Any
@@ -31,6 +31,7 @@ from .world import Process, Violation, World
 
 FOLDER, DONE, LEASES = "/f", "/f.done", "/f.leases"
 SUFFIX = ".lease"
+PASTS = tuple(f"{LEASES}/{folder}" for folder in ALL)
 _MODULES = (
     dibs.queues.directory.frontier,
     dibs.queues.directory.looks,
@@ -88,6 +89,8 @@ class DirectoryBackend:
                     self._truth.change(name, None, Cell(State.READY))
                 elif folder == LEASES and name.endswith(SUFFIX):
                     self._leased(name.removesuffix(SUFFIX))
+                elif folder in PASTS and path == target:
+                    self._leased(name.removesuffix(".json"))
             except Violation as violation:
                 self._world.failed(violation)
                 raise

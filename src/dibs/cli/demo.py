@@ -43,6 +43,7 @@ def run(args: Namespace, command: str) -> int:
     if args.tasks < _FEWEST_TASKS or args.workers < 2:
         raise CommandError(f"the demo needs at least {_FEWEST_TASKS} tasks and 2 workers", "dibs demo", USAGE)
     folder = tempfile.mkdtemp(prefix="dibs-demo-")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _show(args, folder)
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from dibs.testing.topics.fencing import Fencing
 from dibs.testing.topics.filters import Filters
 from dibs.testing.topics.guards import Guards
 from dibs.testing.topics.hosts import Hosts
+from dibs.testing.topics.keeping import Keeping
 from dibs.testing.topics.keys import KeyRules
 from dibs.testing.topics.leases import Leases
 from dibs.testing.topics.limits import Limits
@@ -20,7 +21,7 @@ from dibs.testing.topics.waiting import Waiting
 
 
 class QueueContract(
-    Basics, Order, KeyRules, Filters, Scheduling, Dependencies, Leases, Fencing, Guards, Hosts, Attempts, Steering,
-    Views, Batches, Waiting, Limits, Races,
+    Basics, Order, KeyRules, Filters, Scheduling, Dependencies, Leases, Fencing, Guards, Keeping, Hosts, Attempts,
+    Steering, Views, Batches, Waiting, Limits, Races,
 ):  # fmt: skip
     """The whole contract. See `dibs.testing` for how to use it, `dibs.testing.harness` for the hooks."""

@@ -8,6 +8,7 @@ lease alive. A guarded session is beaten by a guard process alone, and everythin
 import os
 import threading
 import weakref
+from typing import Any
 
 from dibs import states
 from dibs.errors import LeaseLost
@@ -36,11 +37,12 @@ class Holding:
         self._sessions: dict[tuple[float, bool], Session] = {}
         self.held: dict[str, Lease] = {}
         self._strays: list[tuple[str, str, Cell]] = []
+        self._doubts: dict[str, tuple[Any, Session]] = {}
         self.lock = threading.RLock()
         _ALL.add(self)
 
     def forget(self) -> None:
-        self._sessions, self.held, self._strays = {}, {}, []
+        self._sessions, self.held, self._strays, self._doubts = {}, {}, [], {}
         self.lock = threading.RLock()
 
     # Which session a new lease hangs on
@@ -178,9 +180,22 @@ class Holding:
         facet, cell, path = lease.token
         moved: Cell = cell._replace(holder=session.name)
         target = self._parts.layout.path(lease.id, facet, moved)
-        if not self._parts.cells.move(path, target):
+        token = (facet, moved, target)
+        try:
+            if not self._parts.cells.move(path, target):
+                return False
+        except OSError:
+            self._doubts[lease.id] = (token, session)  # it may be under either
+            raise
+        lease.token, lease.worker, lease.deadline = token, session.name, session.deadline
+        return True
+
+    def settle(self, lease: Lease) -> bool:
+        """The lease is not where it was thought to be: True when a hand-over whose answer was lost has moved it."""
+        token, session = self._doubts.pop(lease.id, (None, None))
+        if token is None or session is None or lease.state != "held" or not self._parts.fs.exists(token[2]):
             return False
-        lease.token, lease.worker, lease.deadline = (facet, moved, target), session.name, session.deadline
+        lease.token, lease.worker, lease.deadline = token, session.name, session.deadline
         return True
 
     def _let_lapse(self, session: Session, now: float) -> None:
@@ -195,6 +210,7 @@ class Holding:
 
     def _lapse(self, lease: Lease) -> None:
         """Its time is over though we live: give it back, as a failed attempt if it ran too long, else as a death."""
+        self.settle(lease)
         facet, cell, _ = lease.token
         task = lease.task
         lease.state = "lost"

@@ -140,7 +140,9 @@ class FilesQueue(Queue):
     @told("renew a lease in")
     def renew(self, lease: Lease) -> None:
         held = self._holding.renew(lease)
-        if not held or not self._parts.fs.exists(lease.token[2]):
+        if held and not self._parts.fs.exists(lease.token[2]):
+            held = self._holding.settle(lease)
+        if not held:
             raise self._holding.lost(lease.id, lease.epoch, lease)
 
     def complete(self, lease: Lease, result: Any = None) -> None:
@@ -149,6 +151,8 @@ class FilesQueue(Queue):
         try:
             note = None if result is None else parts.notes.say(lease.id, cell, "completed", result=result)
             if not parts.cells.move(path, parts.layout.completed(path)):
+                if self._holding.settle(lease):
+                    return self.complete(lease, result)
                 raise self._refused(lease, note)
             self._holding.remove(lease)
             if lease.key is not None:
@@ -183,6 +187,8 @@ class FilesQueue(Queue):
     def _finish(self, lease: Lease, cell: Cell, note: str | None) -> None:
         facet, _, path = lease.token
         if not self._parts.cells.move(path, self._parts.layout.path(lease.id, facet, cell)):
+            if self._holding.settle(lease):
+                return self._finish(lease, cell, note)
             raise self._refused(lease, note)
         self._holding.remove(lease)
         if cell.state is State.READY:

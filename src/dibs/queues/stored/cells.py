@@ -12,7 +12,7 @@ nobody would ever meet the old one; if it dies between, the marker is of a move 
 from contextlib import suppress
 
 from dibs.errors import BadInput, StorageError
-from dibs.lease import Leases, Record
+from dibs.lease import Leases, Record, Seen
 from dibs.queues.stored.body import Body, Known, body_of
 from dibs.queues.stored.layout import Marker, cell_key, payload_key
 from dibs.queues.views import Event
@@ -37,7 +37,11 @@ class Cells:
         if payload is not None:
             self._create_once(payload_key(task.id), payload)
         body = Body(task, apart=payload is not None)
-        known = Known(body, self.leases.create(cell_key(task.id), Record(cell, data=body.to_data())))
+        record = Record(cell, data=body.to_data())
+        try:
+            known = Known(body, self.leases.create(cell_key(task.id), record))
+        except Exists:  # ids are unique for ever: this is ours, its answer was lost, and it has even moved on since
+            return self._read(task.id) or Known(body, Seen(record, ""))
         self._create_once(known.marker, MARK)
         return known
 
