@@ -150,10 +150,10 @@ class FilesQueue(Queue):
         parts = self._parts
         try:
             note = None if result is None else parts.notes.say(lease.id, cell, "completed", result=result)
-            if not parts.cells.move(path, parts.layout.completed(path)):
-                if self._holding.settle(lease):
-                    return self.complete(lease, result)
-                raise self._refused(lease, note)
+            while not parts.cells.move(path, parts.layout.completed(path)):
+                if not self._holding.settle(lease):
+                    raise self._refused(lease, note)
+                path = lease.token[2]
             self._holding.remove(lease)
             if lease.key is not None:
                 self._steering.ended(lease.task, State.COMPLETED)
@@ -185,11 +185,10 @@ class FilesQueue(Queue):
         self._finish(lease, states.fail(cell, task.max_attempts if retry else 0, due), note)
 
     def _finish(self, lease: Lease, cell: Cell, note: str | None) -> None:
-        facet, _, path = lease.token
-        if not self._parts.cells.move(path, self._parts.layout.path(lease.id, facet, cell)):
-            if self._holding.settle(lease):
-                return self._finish(lease, cell, note)
-            raise self._refused(lease, note)
+        target = self._parts.layout.path(lease.id, lease.token[0], cell)
+        while not self._parts.cells.move(lease.token[2], target):
+            if not self._holding.settle(lease):
+                raise self._refused(lease, note)
         self._holding.remove(lease)
         if cell.state is State.READY:
             self._claimer.look_again()
