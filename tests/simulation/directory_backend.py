@@ -1,7 +1,7 @@
 """A folder of files as the queue, on the simulated disk and system.
 
-What is kept of a task lies in three places: its lease file, the record of its past, its witness. Only who has the lease
-writes the others, the witness first, so where the task stands is read at each change of the lease and the past.
+What is kept of a task lies in three places: its lease file, the record of its past, its witness. The lease file is the
+lock for all of it: a step is done when it is gone, and until then it may be taken again.
 """
 
 from typing import Any
@@ -31,7 +31,6 @@ from .world import Process, Violation, World
 
 FOLDER, DONE, LEASES = "/f", "/f.done", "/f.leases"
 SUFFIX = ".lease"
-PASTS = tuple(f"{LEASES}/{folder}" for folder in ALL)
 _MODULES = (
     dibs.queues.directory.frontier,
     dibs.queues.directory.looks,
@@ -89,14 +88,15 @@ class DirectoryBackend:
                     self._truth.change(name, None, Cell(State.READY))
                 elif folder == LEASES and name.endswith(SUFFIX):
                     self._leased(name.removesuffix(SUFFIX))
-                elif folder in PASTS and path == target:
-                    self._leased(name.removesuffix(".json"))
             except Violation as violation:
                 self._world.failed(violation)
                 raise
 
     def _leased(self, task_id: str) -> None:
-        before, after = self._truth.cells[task_id], self._standing(task_id)
+        before, lease = self._truth.cells[task_id], self._record(LEASES, task_id + SUFFIX)
+        if lease is not None and lease.cell == before:
+            return  # renewed
+        after = self._standing(task_id)
         if before == after:
             return
         if before.state is State.SCHEDULED and before.due <= self._world.now and after.state is not State.SCHEDULED:

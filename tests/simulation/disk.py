@@ -151,6 +151,14 @@ class Disk:
             del self.frozen[view]
         return list(self.folders[path])
 
+    def seen_mtime(self, path: str, process: Process | None) -> float:
+        """A folder's time as this process's host sees it: as old as its listing."""
+        host = process.host.name if process else ""
+        since, until = self.frozen.get((host, path), (0.0, 0.0))
+        if self.world.now >= until:
+            return self.mtimes.get(path, 0.0)
+        return max((when for when, who, _, _ in self.log.get(path, ()) if when < since or who == host), default=0.0)
+
     def old_listing(self, path: str, host: str, since: float) -> list[str]:
         """The folder as it was at `since`, but for what this host itself did to it."""
         names = dict.fromkeys(self.folders[path])

@@ -20,7 +20,7 @@ from .world import Process, Violation, World
 class Hand:
     """A lease in the hand of a process."""
 
-    __slots__ = ("epoch", "id", "lease", "process", "stepping")
+    __slots__ = ("epoch", "id", "lease", "process", "stepping", "tried")
 
     def __init__(self, process: Process, lease: Lease) -> None:
         self.process = process
@@ -28,6 +28,7 @@ class Hand:
         self.id = lease.id
         self.epoch = lease.epoch
         self.stepping = False
+        self.tried: set[str] = set()  # steps: one that failed half-way may be finished by somebody else
 
 
 class Hands:
@@ -73,7 +74,7 @@ class Hands:
         if before.state is not State.CLAIMED or step == "keep":
             return
         for hand in self._by_task.get(task_id, ()):
-            if hand.epoch == before.epoch and step != "cancel" and not self._own_doing(hand):
+            if hand.epoch == before.epoch and step != "cancel" and not self._own_doing(hand, step):
                 self._shadows.append(hand)
                 if self._believes(hand):
                     raise Violation(
@@ -82,9 +83,11 @@ class Hands:
                         f"which still believes to hold epoch {hand.epoch}",
                     )
 
-    def _own_doing(self, hand: Hand) -> bool:
+    def _own_doing(self, hand: Hand, step: str) -> bool:
         world = self._world
-        return hand.process is world.late_for or (hand.stepping and hand.process is world.current)
+        if hand.process is world.late_for or step in hand.tried:
+            return True
+        return hand.stepping and hand.process is world.current
 
     def check_shadows(self) -> None:
         for hand in self._shadows:
@@ -120,6 +123,7 @@ class Hands:
         spoiled = process.spoiled
         so_far = self._truth.count(hand.id)
         process.busy = hand.stepping = True
+        hand.tried.add(name)
         try:
             act()
             answer = "done"

@@ -172,7 +172,7 @@ class System:
         self._plain("stat", path)
         folder = path.rstrip("/")
         if folder in self._disk.folders:
-            now = self._disk.mtimes.get(folder, 0.0)
+            now = self._disk.seen_mtime(folder, self._world.current)
             return Stat(modes.S_IFDIR | 0o755, 1, 2, 0, now, now)
         return _stat(self._disk.file(path))
 

@@ -112,13 +112,19 @@ class FileStore:
         Where no file can be made it is this host's clock: good enough to look at things."""
         boottime = self._clock.boottime()
         if self._probed is None or boottime - self._probed > PROBE_SECONDS:
-            try:
-                with self._spilled(b"?") as spare:
-                    self._offset = os.stat(spare).st_mtime - boottime
-            except OSError:
-                self._offset = self._clock.wall() - boottime
-            self._probed = boottime
+            server = self._server_time()
+            boottime = self._probed = self._clock.boottime()  # after it: who sleeps in between lags, never leads
+            self._offset = server - boottime
         return self._offset + boottime
+
+    def _server_time(self) -> float:
+        try:
+            with self._spilled(b"?") as spare:
+                return os.stat(spare).st_mtime
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise storage_error(error, self.root) from error
+            return self._clock.wall()
 
     @contextmanager
     def locked(self, key: str, version: str, patience: float = LOCK_SECONDS) -> Iterator["Locked"]:

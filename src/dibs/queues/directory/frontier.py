@@ -69,7 +69,13 @@ class Frontier:
         return f"{self.done}/{path_of(task_id)}"
 
     def is_done(self, task_id: str) -> bool:
-        return os.path.isfile(self.witness(task_id))
+        """Raises when it cannot be known: what is done must not run again because a disk did not answer."""
+        try:
+            return stat.S_ISREG(os.stat(self.witness(task_id)).st_mode)
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return False
+            raise storage_error(error, self.done) from error
 
     def settles_at(self, source: Source) -> float | None:
         """When it will be a task, if it is none yet. A time stamp from the future is no sign of writing:

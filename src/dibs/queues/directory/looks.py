@@ -58,7 +58,8 @@ class Looks:
         lease = self._lease(task_id)
         if source is None and lease is None and past == Past():
             return None
-        held = lease is not None and lease.cell.epoch > past.cell.epoch
+        over = past.cell.state in (State.CANCELLED, State.FAILED)  # then a lease is only being tried
+        held = lease is not None and lease.cell.epoch > past.cell.epoch and not over
         cell = lease.cell if held and lease else self._steps.standing(task_id, past)
         return Known(self.task(task_id, source).standing(cell), cell, past, lease if held else None)
 

@@ -13,6 +13,7 @@ from dibs.lease import Leases, Seen, seen
 from dibs.liveness import Verdict, Watch
 from dibs.queues.directory.steps import LEASE, Steps
 from dibs.stores.files import HOLLOW_SECONDS, FileStore, version_of
+from dibs.stores.refusal import storage_error
 from dibs.stores.store import Changed
 
 
@@ -67,6 +68,8 @@ class Recovery:
             there = os.stat(f"{self._store.root}/{key}")
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise storage_error(error, self._store.root) from error
         known = self._known.get(key)
         if known is not None and (known.inode, known.mtime) == (there.st_ino, there.st_mtime_ns):
             return known

@@ -132,7 +132,8 @@ class Steps:
             with self._store.locked(lease_key(task_id), seen.version, patience=0.0) as lease:
                 self._pasts.settle(task_id)
                 past = self._pasts.read(task_id)
-                if record.cell.epoch > past.cell.epoch:  # else it never got as far as being a lease
+                over = past.cell.state in (State.CANCELLED, State.FAILED)
+                if record.cell.epoch > past.cell.epoch and not over:  # else it never got as far as being a lease
                     self._pasts.write(task_id, self._expired(task_id, record, past, verdict))
                 lease.delete()
         except Changed:

@@ -35,7 +35,11 @@ class Pusher:
         owners = self._parts.keys.acquire_many(keyed, self._parts.state_of) if keyed else {}
         others = {task_id: owner for task_id, owner in owners.items() if owner != task_id}
         fresh = [task for task in tasks if task.id not in others]
-        placed = self._place(fresh, data, now)
+        try:
+            placed = self._place(fresh, data, now)
+        except (OSError, StorageError):
+            self._free_keys(fresh)
+            raise
         return [self._existing(others[task.id], task) if task.id in others else placed[task.id] for task in tasks]
 
     def _place(self, tasks: list[Task], data: dict[str, bytes], now: float) -> dict[str, Task]:
@@ -126,8 +130,15 @@ class Pusher:
                 self._fs.unlink(scraps[task.id])
             except OSError:
                 pass  # never written, or the disk is gone: tidying will find it
-            if task.key is not None:
-                self._parts.keys.close(task.key, task.id, State.CANCELLED)
+
+    def _free_keys(self, tasks: list[Task]) -> None:
+        """Of those that were not put in their place; best effort: a key that stays taken is free after the grace."""
+        for task in tasks:
+            try:
+                if task.key is not None and self._finder.locate(task.id) is None:
+                    self._parts.keys.close(task.key, task.id, State.CANCELLED)
+            except (OSError, StorageError):
+                continue
 
 
 def first_cell(task: Task, now: float) -> Cell:

@@ -41,7 +41,10 @@ class Cells:
         try:
             known = Known(body, self.leases.create(cell_key(task.id), record))
         except Exists:  # ids are unique for ever: this is ours, its answer was lost, and it has even moved on since
-            return self._read(task.id) or Known(body, Seen(record, ""))
+            known = self._read(task.id) or Known(body, Seen(record, ""))
+            if known.seen.version:
+                self.ensure_marker(known)
+            return known
         self._create_once(known.marker, MARK)
         return known
 
@@ -115,11 +118,20 @@ class Cells:
 
     def ensure_marker(self, known: Known) -> None:
         """For a task whose pusher or mover may have died before it made the marker. If it has moved on meanwhile,
-        its mover may have looked for this marker too early to delete it."""
-        self._create_once(known.marker, MARK)
-        now = self._read(known.task.id)
-        if now is None or now.marker != known.marker:
-            self.store.delete(known.marker)
+        its mover may have looked for this marker too early to delete it. A marker is only deleted when the one
+        that the cell calls for now is there: its mover may be dead too, and a task with none is never found."""
+        outdated = []
+        while True:
+            self._create_once(known.marker, MARK)
+            now = self._read(known.task.id)
+            if now is not None and now.marker == known.marker:
+                break
+            outdated.append(known.marker)
+            if now is None:
+                break
+            known = now
+        for marker in outdated:
+            self.store.delete(marker)
 
     def remove(self, known: Known) -> bool:
         """Delete an ended task: its payload, then its cell, then its marker; anybody may finish this.

@@ -61,7 +61,8 @@ class StoredQueue(LeasedQueue):
         self._store = store
         self._cells = cells = Cells(self._leases)
         self._keys = Keys(store, clock=clock, rng=self.rng, host=self.host, process=process)
-        self._waits = Waits(store, self._keys.lookup, cells.state_of)
+        asking = 0.0 if self.asking_is_cheap else self.fresh_seconds
+        self._waits = Waits(store, clock, self._keys.lookup, cells.state_of, fresh_seconds=asking)
         self._facets = KnownFacets(store)
         self._steps = Steps(cells, self._keys, self._waits, clock, self.rng, cells.state_of)
         self._pusher = Pusher(
@@ -74,9 +75,7 @@ class StoredQueue(LeasedQueue):
         self._upkeep_lock = Lock()
         self._upkeep_at = float("-inf")
         self._looks = Looks(cells, self._facets, clock, self.host)
-        asking = 0.0 if self.asking_is_cheap else self.fresh_seconds
         self._pausing = Pausing(store, clock, fresh_seconds=asking)
-        self._blocked: tuple[float, bool] = (float("-inf"), False)
 
     def _cell_key(self, task_id: str) -> str:
         return cell_key(task_id)
@@ -85,7 +84,6 @@ class StoredQueue(LeasedQueue):
 
     def _insert(self, tasks: list[Task]) -> list[Task]:
         pushed = self._pusher.push(tasks, self.store_time())
-        self._blocked = (float("-inf"), False)
         for number, task in enumerate(pushed):
             if task.after and not task.duplicate and self._steps.unblock(task.id):
                 known = self._cells.read(task.id)
@@ -222,17 +220,10 @@ class StoredQueue(LeasedQueue):
         self._discovery.forget()
 
     def _free_waiting(self, task: Task) -> None:
-        if self._some_blocked():
+        if self._waits.anybody():
             for waiting in self._waits.waiting_for(task):
                 if self._steps.unblock(waiting):
                     self._discovery.forget()
-
-    def _some_blocked(self) -> bool:
-        """False: certainly nobody waits for a task just completed, or the upkeep will see to it."""
-        now = self.clock.boottime()
-        if self.asking_is_cheap or now - self._blocked[0] >= self.fresh_seconds:
-            self._blocked = (now, next(self._store.list("blocked/"), None) is not None)
-        return self._blocked[1]
 
     # Look
 

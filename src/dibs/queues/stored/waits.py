@@ -9,6 +9,7 @@ its dependants blocked (retrying it frees them), and so does an unknown one (it 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from dibs.clock import Clock
 from dibs.queues.stored.layout import wait_folder
 from dibs.states import State
 from dibs.stores import settle
@@ -18,13 +19,31 @@ from dibs.task import Task, is_id
 
 class Waits:
     def __init__(
-        self, store: Store, lookup: Callable[[str], str | None], state_of: Callable[[str], State | None]
+        self,
+        store: Store,
+        clock: Clock,
+        lookup: Callable[[str], str | None],
+        state_of: Callable[[str], State | None],
+        *,
+        fresh_seconds: float,
     ) -> None:
         self._store = store
+        self._clock = clock
         self._lookup = lookup
         self._state_of = state_of
+        self._fresh = fresh_seconds
+        self._seen = (float("-inf"), False)
+
+    def anybody(self) -> bool:
+        """Whether any task waits for others, as of a moment ago. One pushed since is found by the upkeep."""
+        now = self._clock.boottime()
+        if now - self._seen[0] >= self._fresh:
+            self._seen = (now, next(self._store.list("blocked/"), None) is not None)
+        return self._seen[1]
 
     def point(self, task: Task) -> None:
+        if task.after:
+            self._seen = (float("-inf"), False)
         for ref in task.after:
             with suppress(Exists):
                 settle.create(self._store, wait_folder(ref) + task.id, b"-\n")
