@@ -24,10 +24,11 @@ import os
 import random
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from dibs.clock import Clock
-from dibs.errors import Refused, Unsupported
+from dibs.errors import Refused, StorageError, Unsupported
 from dibs.host import Host, this_host
 from dibs.keycell import KeyCell, cell_name, parse
 from dibs.patience import Patience
@@ -91,6 +92,9 @@ class Keys:
             for name in mine:
                 grant = self._granted.pop(name)
                 self._free(name, grant.version, grant.done)
+            if task.id not in owners:  # the one that failed may have its cell all the same
+                with suppress(StorageError):
+                    self.close(task.key or "", task.id, State.CANCELLED)
             raise
         return owners
 

@@ -25,7 +25,7 @@ class TestFile(QueueContract):
 
 class TestFileWithOneShard(TestFile):
     settings = "?shards=1"
-    race_tasks = 500
+    race_tasks = 1000
 
     @pytest.fixture
     def tmp_path(self, quick_folder: Path) -> Path:

@@ -122,7 +122,7 @@ class FileStore:
             with self._spilled(b"?") as spare:
                 return os.stat(spare).st_mtime
         except OSError as error:
-            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT):
                 raise storage_error(error, self.root) from error
             return self._clock.wall()
 

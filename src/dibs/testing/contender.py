@@ -1,7 +1,8 @@
 """One process of a race: `python -m dibs.testing.contender hold|fight URL COUNT`.
 
-It says "ready", waits for a line, and then either claims COUNT tasks, says how many it got and never lets go, or
-claims and completes until nothing is left, printing the id and epoch of each claim.
+It says "ready", waits for a line that names the moment to start at (boottime), and then either claims COUNT tasks,
+says how many it got and never lets go, or claims and completes until nothing is left, printing the id and epoch of
+each claim.
 """
 
 import json
@@ -44,7 +45,8 @@ def _say(line: str) -> None:
 def main(role: str, url: str, count: str) -> None:
     queue = open_queue(url)
     _say("ready")
-    sys.stdin.readline()
+    start = float(sys.stdin.readline())
+    SYSTEM.sleep(max(0.0, start - SYSTEM.boottime()))
     {"hold": hold, "fight": fight}[role](queue, int(count))
 
 

@@ -97,13 +97,14 @@ class Races(Contract):
         queue = self.make_queue(clock=SYSTEM)
         ids = [self.add(queue, {"n": n}).id for n in range(self.race_tasks)]
         holder = self._start("hold", str(self.race_tasks))
-        assert self._say(holder, "go") == str(self.race_tasks)
+        assert self._say(holder, "0") == str(self.race_tasks)
         holder.kill()
         holder.communicate()
         contenders = [self._start("fight", "0") for _ in range(CONTENDERS)]
+        together = SYSTEM.boottime() + 0.3
         for contender in contenders:
             assert contender.stdin is not None
-            contender.stdin.write("go\n")
+            contender.stdin.write(f"{together}\n")
             contender.stdin.flush()
         claims: list[tuple[str, int]] = []
         shares = []
