@@ -17,15 +17,14 @@ MEMORY = "/dev/shm"
 OPTIONAL = {"_strace.py": strace.works, "_faketime.py": lambda: shutil.which("faketime") is not None}
 
 
-def pytest_report_header() -> list[str]:
-    return [
-        f"tests in *{ending}: " + ("run" if usable() else "LEFT OUT, this machine lacks the tool")
-        for ending, usable in OPTIONAL.items()
-    ]
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for ending, usable in OPTIONAL.items():
+        state = "are part of the run" if usable() else "are LEFT OUT: this machine lacks the tool"
+        terminalreporter.write_line(f"tests in *{ending} {state}")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Not a skip: without the tool these tests do not exist, and the header says so."""
+    """Not a skip: without the tool these tests do not exist, and the last lines of the run say so."""
     missing = any(collection_path.name.endswith(ending) and not usable() for ending, usable in OPTIONAL.items())
     return True if missing else None
 
