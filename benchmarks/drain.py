@@ -1,5 +1,6 @@
 """Claim + read + complete of 200-byte tasks by 1 and by 4 processes: the floor, dibs, and the embedded peers."""
 
+import statistics
 from collections.abc import Callable
 from functools import partial
 
@@ -45,6 +46,7 @@ def _one(contender: Contender, folder: str, processes: int, series: Series) -> N
         series.error = str(error)
         return
     series.values.append(done.rate)
+    series.processor_us.append(done.processor_seconds / done.count * 1e6)
     series.doubled += done.doubled
     series.lost += done.lost
 
@@ -76,6 +78,7 @@ def _table(contenders: list[Contender], results: Results, size: Size) -> Table:
             "spread",
             "dibs is, 1 process",
             "dibs is, 4 processes",
+            "processor µs",
             "tasks",
             "durability of a drain",
         ],
@@ -89,7 +92,8 @@ def _table(contenders: list[Contender], results: Results, size: Size) -> Table:
             low, high = (min(series.values), max(series.values)) if series and series.values else (None, None)
             cells += [per_second(series.median if series else None), spread(low, high)]
         cells += [f"{times(_ratio(results, name, contender.name, processes))}x" for processes in PROCESSES]
-        table.rows.append([*cells, f"{one.count:,}", contender.drain_durability])
+        processor = f"{statistics.median(one.processor_us):.1f}" if one.processor_us else "–"
+        table.rows.append([*cells, processor, f"{one.count:,}", contender.drain_durability])
         faults = [contender.note] if contender.note else []
         for processes in PROCESSES:
             series = results.get((contender.name, processes))
@@ -103,6 +107,7 @@ def _table(contenders: list[Contender], results: Results, size: Size) -> Table:
             notes[contender.name] = "; ".join(faults)
     table.notes = [
         '"dibs is": how many times as fast dibs is, in batches where the other works in batches',
+        "processor µs: user and system time a task, with 1 process; a busy machine disturbs it less than the rates",
         "timed from the start barrier to the last task finished; each task is checked to come out exactly once",
         *(f"{name}: {note}" for name, note in notes.items()),
     ]

@@ -30,6 +30,7 @@ class Drained:
     count: int
     doubled: int = 0
     lost: int = 0
+    processor_seconds: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -41,6 +42,7 @@ class Series:
     """What one contender did, a value a round."""
 
     values: list[float] = field(default_factory=list)
+    processor_us: list[float] = field(default_factory=list)  # a task, user and system
     count: int = 0
     doubled: int = 0
     lost: int = 0
@@ -52,10 +54,9 @@ class Series:
 
     def to_json(self) -> dict[str, Any]:
         low, high = (min(self.values), max(self.values)) if self.values else (None, None)
-        return {
-            "median": self.median, "low": low, "high": high, "rounds": self.values, "count": self.count,
-            "doubled": self.doubled, "lost": self.lost, "error": self.error,
-        }  # fmt: skip
+        return {"median": self.median, "low": low, "high": high, "rounds": self.values} | {
+            name: getattr(self, name) for name in ("processor_us", "count", "doubled", "lost", "error")
+        }
 
 
 def settle(count: int) -> None:
@@ -114,10 +115,11 @@ def drain(contender: Contender, folder: str, count: int, processes: int) -> Drai
             count=count,
             doubled=sum(times - 1 for times in seen.values()),
             lost=count - len(seen),
+            processor_seconds=sum(outcome[3] for outcome in outcomes),
         )
 
 
-def _receive(contender: Contender, pipe: Any) -> tuple[float, float, list[int]]:
+def _receive(contender: Contender, pipe: Any) -> tuple[float, float, list[int], float]:
     if not pipe.poll(DEADLINE_SECONDS):
         raise RuntimeError(f"{contender.name}: not drained within {DEADLINE_SECONDS} s")
     try:
@@ -136,11 +138,13 @@ def _work(contender: Contender, path: str, rank: int, ranks: int, barrier: Any, 
         keep = seen.append
         clock = time.perf_counter
         barrier.wait(60)
+        spent = time.process_time()
         begun = last = clock()
         for payload in contender.drain(handle):
             keep(payload)
             last = clock()
-        pipe.send((begun, last, [number_of(payload) for payload in seen]))
+        spent = time.process_time() - spent
+        pipe.send((begun, last, [number_of(payload) for payload in seen], spent))
     except BaseException as error:
         barrier.abort()
         pipe.send(f"{type(error).__name__}: {error} {traceback.format_exc(limit=-1).splitlines()[1].strip()}")

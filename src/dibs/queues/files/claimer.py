@@ -31,6 +31,7 @@ class Claimer:
         self._boottime = parts.clock.boottime
         self._move = parts.cells.move
         self._path = parts.layout.path
+        self._shard = parts.layout.shard
         self._read_file = parts.fs.read
         self._last_upkeep = self._last_glance = self._last_idle = float("-inf")
         self._paused = False
@@ -83,7 +84,7 @@ class Claimer:
         text, task_id, epoch, attempts, deaths, facet = found
         cell = claim(Cell(State.READY, int(epoch), int(attempts), int(deaths)), session.name)
         path = self._path(task_id, facet, cell)
-        source = f"{self._discovery.folder}/{text}"
+        source = f"{self._discovery.level}/{self._shard(task_id)}/{text}"
         if task_id in self._holding.held and self._holding.took(task_id, cell.epoch):
             return None
         try:

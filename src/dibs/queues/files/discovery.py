@@ -1,18 +1,21 @@
 """Finding ready tasks without reading the whole queue.
 
-One shard is listed at a time, highest priority first, starting at a random one; claims are served from
-that list until it is used up or old. Of a long shard only the oldest part is taken before moving on, so
-order is roughly oldest first and the cost of a claim does not grow with the queue.
+Shards are listed from the highest priority on, starting at a random one, until there are enough tasks to choose
+from; claims are served from those, oldest first, until they are used up or old. A small queue is so served
+nearly in order. Of a long shard only the oldest part is taken before moving on, so order stays
+roughly oldest first and the cost of a claim does not grow with the queue.
 """
 
 import random
 from collections.abc import Callable
+from operator import itemgetter
 
 from dibs.facets import Facet, Filter
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import Layout, Ready, is_level, is_shard, ready_names
 
 FRESH_SECONDS = 0.25
+ENOUGH = 256
 WHOLE = 64
 PART = 4
 
@@ -32,13 +35,13 @@ class Discovery:
         self._names: list[Ready] = []
         self._shards: list[str] = []
         self._levels: list[str] = []
-        self.folder = ""
+        self.level = ""
         self._since = float("-inf")
         self._misses = 0
         self._left_some = False
 
     def next(self, wanted: Filter, now: float, asked: float) -> Ready | None:
-        """A task that was ready in `folder` when it was listed, or None after a look at everything since `asked`."""
+        """A task that was ready at `level` when it was listed, or None after a look at everything since `asked`."""
         if wanted is not self._wanted and wanted != self._wanted:
             self.outdated = True
             self._wanted = wanted
@@ -48,7 +51,7 @@ class Discovery:
             if self._names:
                 return self._names.pop()
             if self._shards:
-                self._read(self._shards.pop(), wanted)
+                self._gather(wanted)
             elif self._levels:
                 self._enter(self._levels.pop())
             elif self._left_some or self._since < asked:
@@ -60,7 +63,7 @@ class Discovery:
     def missed(self) -> None:
         """Somebody else took what `next` gave. When that goes on, others work on this shard: leave it to them."""
         self._misses += 1
-        if self._misses >= 3:
+        if self._misses >= max(3, len(self._names) // PART):
             self._left_some |= bool(self._names)
             self._names.clear()
             self._misses = 0
@@ -74,20 +77,35 @@ class Discovery:
         self._since = now
 
     def _enter(self, level: str) -> None:
-        self._level = self._layout.folder(f"pending/{level}")
+        self.level = self._layout.folder(f"pending/{level}")
         try:
-            self._shards = list(filter(is_shard, self._fs.listdir(self._level)))
+            self._shards = list(filter(is_shard, self._fs.listdir(self.level)))
         except (FileNotFoundError, NotADirectoryError):
             return  # just tidied away, or a stray file
         self._rng.shuffle(self._shards)
 
-    def _read(self, shard: str, wanted: Filter) -> None:
-        self.folder = f"{self._level}/{shard}"
+    def _gather(self, wanted: Filter) -> None:
+        """Enough to choose the oldest from: of a small queue everything, of a large one a part of one shard."""
+        names: list[Ready] = []
+        listed = shards = 0
+        while self._shards and len(names) < ENOUGH and (not names or listed < ENOUGH * PART):
+            found = self._list(f"{self.level}/{self._shards.pop()}")
+            names += self._choose(found, wanted)
+            listed += len(found)
+            shards += 1
+        if shards > 1:
+            names.sort(key=itemgetter(1), reverse=True)
+        self._names = names
         self._misses = 0
+
+    def _list(self, folder: str) -> list[str]:
         try:
-            found = self._fs.listdir(self.folder)
+            return self._fs.listdir(folder)
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return []
+
+    def _choose(self, found: list[str], wanted: Filter) -> list[Ready]:
+        """The oldest of a shard, newest first; noted when some are left."""
         found.sort(reverse=True)
         take = max(WHOLE, len(found) // PART)
         names = [] if wanted else ready_names(found[-take:])
@@ -98,4 +116,4 @@ class Discovery:
             names = names[-take:]
         else:
             self._left_some |= len(found) > take
-        self._names = names
+        return names
