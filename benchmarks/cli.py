@@ -21,11 +21,11 @@ def run(plan: Plan) -> Outcome:
     outcome = Outcome("cli")
     names = (BARE, *LIMITS)
     results = {name: Series(count=plan.size.cli_runs) for name in names}
-    with scratch(plan.folder) as path:
-        try:
-            _rounds(path, plan.size.cli_runs, results, plan.say)
-        except (OSError, RuntimeError, ValueError, LookupError) as error:
-            outcome.faults.append(f"dibs on the command line: {type(error).__name__}: {error}")
+    path = scratch(plan.folder)
+    try:
+        _rounds(path, plan.size.cli_runs, results, plan.say)
+    except (OSError, RuntimeError, ValueError, LookupError) as error:
+        outcome.faults.append(f"dibs on the command line: {type(error).__name__}: {error}")
     outcome.tables = [_table(results)]
     bare = results[BARE].median
     for name, limit in LIMITS.items():

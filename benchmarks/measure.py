@@ -7,13 +7,11 @@ task must have been handed out exactly once; what was doubled or lost is part of
 import multiprocessing
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,18 +59,14 @@ class Series:
 
 def settle(count: int) -> None:
     """Have the fill written out before the clock starts; a few tasks leave nothing to wait for."""
-    if count >= 1000:
+    if count >= 5000:
         os.sync()
 
 
-@contextmanager
-def scratch(folder: str) -> Iterator[str]:
-    """An empty folder on the disk under test, gone afterwards."""
-    path = tempfile.mkdtemp(prefix="run-", dir=folder)
-    try:
-        yield path
-    finally:
-        subprocess.run(["rm", "-rf", path], check=True)  # a million files: much faster than shutil
+def scratch(folder: str) -> str:
+    """An empty folder on the disk under test. It stays until the whole run is over: ext4 goes around inodes that
+    were freed in the last minutes one by one, so removing one run's files would slow down the next one's pushes."""
+    return tempfile.mkdtemp(prefix="run-", dir=folder)
 
 
 def alternate(rounds: int, runs: dict[str, Callable[[], None]], say: Callable[[str], None]) -> None:
@@ -85,38 +79,38 @@ def alternate(rounds: int, runs: dict[str, Callable[[], None]], say: Callable[[s
 
 def drain(contender: Contender, folder: str, count: int, processes: int) -> Drained:
     """Fill, start the workers, let them go together; the fill is not timed."""
-    with scratch(folder) as path:
-        filler = _FORK.Process(target=contender.fill, args=(path, payloads(count)))
-        filler.start()
-        filler.join()
-        if filler.exitcode:
-            raise RuntimeError(f"{contender.name}: filling {count} tasks failed (exit code {filler.exitcode})")
-        settle(count)
-        barrier = _FORK.Barrier(processes)
-        pipes = [_FORK.Pipe(duplex=False) for _ in range(processes)]
-        workers = [
-            _FORK.Process(target=_work, args=(contender, path, rank, processes, barrier, pipe[1]))
-            for rank, pipe in enumerate(pipes)
-        ]
+    path = scratch(folder)
+    filler = _FORK.Process(target=contender.fill, args=(path, payloads(count)))
+    filler.start()
+    filler.join()
+    if filler.exitcode:
+        raise RuntimeError(f"{contender.name}: filling {count} tasks failed (exit code {filler.exitcode})")
+    settle(count)
+    barrier = _FORK.Barrier(processes)
+    pipes = [_FORK.Pipe(duplex=False) for _ in range(processes)]
+    workers = [
+        _FORK.Process(target=_work, args=(contender, path, rank, processes, barrier, pipe[1]))
+        for rank, pipe in enumerate(pipes)
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        outcomes = [_receive(contender, pipe[0]) for pipe in pipes]
+    finally:
         for worker in workers:
-            worker.start()
-        try:
-            outcomes = [_receive(contender, pipe[0]) for pipe in pipes]
-        finally:
-            for worker in workers:
-                worker.join(5)
-                if worker.is_alive():
-                    worker.kill()
-        seen = Counter(number for outcome in outcomes for number in outcome[2])
-        begun = min(outcome[0] for outcome in outcomes)
-        ended = max(outcome[1] for outcome in outcomes)
-        return Drained(
-            seconds=ended - begun,
-            count=count,
-            doubled=sum(times - 1 for times in seen.values()),
-            lost=count - len(seen),
-            processor_seconds=sum(outcome[3] for outcome in outcomes),
-        )
+            worker.join(5)
+            if worker.is_alive():
+                worker.kill()
+    seen = Counter(number for outcome in outcomes for number in outcome[2])
+    begun = min(outcome[0] for outcome in outcomes)
+    ended = max(outcome[1] for outcome in outcomes)
+    return Drained(
+        seconds=ended - begun,
+        count=count,
+        doubled=sum(times - 1 for times in seen.values()),
+        lost=count - len(seen),
+        processor_seconds=sum(outcome[3] for outcome in outcomes),
+    )
 
 
 def _receive(contender: Contender, pipe: Any) -> tuple[float, float, list[int], float]:

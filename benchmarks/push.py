@@ -37,17 +37,17 @@ def run(plan: Plan) -> Outcome:
 def _one(contender: Contender, folder: str, series: Series) -> None:
     if series.error:
         return
-    with scratch(folder) as path:
-        tasks = payloads(series.count)
-        try:
-            handle = contender.open(path)
-            contender.push(handle, tasks[:1])
-            settle(series.count)
-            begun = time.perf_counter()
-            contender.push(handle, tasks[1:])
-            series.values.append((series.count - 1) / (time.perf_counter() - begun))
-        except Exception as error:  # a broken contender is a result, not the end of the run
-            series.error = f"{contender.name}: {type(error).__name__}: {error}"
+    path = scratch(folder)
+    tasks = payloads(series.count)
+    try:
+        handle = contender.open(path)
+        contender.push(handle, tasks[:1])
+        settle(series.count)
+        begun = time.perf_counter()
+        contender.push(handle, tasks[1:])
+        series.values.append((series.count - 1) / (time.perf_counter() - begun))
+    except Exception as error:  # a broken contender is a result, not the end of the run
+        series.error = f"{contender.name}: {type(error).__name__}: {error}"
 
 
 def _table(title: str, contenders: list[Contender], results: dict[str, Series]) -> Table:

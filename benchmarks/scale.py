@@ -20,12 +20,11 @@ CHUNK = 2000
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome("scale")
-    with scratch(plan.folder) as path:
-        try:
-            outcome.data = _measure(path, plan.size, plan.say)
-        except (OSError, RuntimeError, ValueError, LookupError) as error:
-            outcome.faults.append(f"dibs with many tasks waiting: {type(error).__name__}: {error}")
-        plan.say("clearing away")
+    path = scratch(plan.folder)
+    try:
+        outcome.data = _measure(path, plan.size, plan.say)
+    except (OSError, RuntimeError, ValueError, LookupError) as error:
+        outcome.faults.append(f"dibs with many tasks waiting: {type(error).__name__}: {error}")
     few, many = outcome.data.get("few", {}), outcome.data.get("many", {})
     outcome.tables = [_table(plan.size, few, many)] if many else []
     cost = {kind: ratio(many.get(kind), few.get(kind)) for kind in ("median_us", "mean_us")}

@@ -21,11 +21,11 @@ DEADLINE_SECONDS = 180
 
 
 def drain(broker: Broker, folder: str, count: int, processes: int) -> notes.Ran:
-    with scratch(folder) as path:
-        if broker.name.startswith("dibs"):
-            return _drain(broker, f"{path}/queue", path, count, processes)
-        with redis_server(path) as url:
-            return _drain(broker, url, path, count, processes)
+    path = scratch(folder)
+    if broker.name.startswith("dibs"):
+        return _drain(broker, f"{path}/queue", path, count, processes)
+    with redis_server(path) as url:
+        return _drain(broker, url, path, count, processes)
 
 
 def _drain(broker: Broker, place: str, path: str, count: int, processes: int) -> notes.Ran:

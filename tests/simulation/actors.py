@@ -147,6 +147,7 @@ class Worker:
         while stage.hands.step(hand, name, act) == "error":
             if self.guard is None and rng.random() < 0.4:
                 return  # what is guarded is never left lying: its guard would keep it for ever
+            hand.process.world.sleep(rng.random() * stage.ttl * 0.2)
 
 
 class Guarding:

@@ -127,9 +127,13 @@ class DirectoryBackend:
         lease = self._record(LEASES, task_id + SUFFIX)
         if lease is not None and lease.cell.epoch > past.epoch and past.state not in (State.CANCELLED, State.FAILED):
             return lease.cell  # else it is no lease yet: its claimer has still to look again
-        if task_id in self.disk.folders.get(DONE, ()):
-            return past if past.state is State.COMPLETED else Cell(State.COMPLETED, past.epoch)
-        return past
+        if task_id not in self.disk.folders.get(DONE, ()):
+            return past
+        if past.state is State.COMPLETED:
+            return past
+        known = self._truth.cells[task_id]  # a witness alone, of a completion that broke off: it says who
+        held = known.state is State.CLAIMED and known.epoch == past.epoch
+        return known._replace(state=State.COMPLETED) if held else Cell(State.COMPLETED, past.epoch)
 
     def _record(self, folder: str, name: str) -> Record | None:
         file = self.disk.folders.get(folder, {}).get(name)

@@ -39,7 +39,7 @@ class StoredBackend:
         if not name.startswith("tasks/"):
             return
         was, now = _cell(before), _cell(after)
-        if was is not None and was == now:
+        if was == now:
             return
         task_id = name.rpartition("/")[2]
         try:
@@ -51,4 +51,6 @@ class StoredBackend:
 
 
 def _cell(data: bytes | None) -> Cell | None:
-    return None if data is None else seen(Entry(data, "")).record.cell
+    """None also for a cell that is marked as purged: as good as gone."""
+    record = None if data is None else seen(Entry(data, "")).record
+    return None if record is None or record.data.get("purged") else record.cell

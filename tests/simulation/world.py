@@ -13,7 +13,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 EPOCH = 1_700_000_000.0  # true time begins here
 LATENCY = 0.002
-PATIENCE = 5000  # events
+PATIENCE = 20_000  # events
 
 LOST = "lost"  # the call takes effect, and then fails
 REFUSED = "refused"  # the call fails, without effect

@@ -73,14 +73,14 @@ class Steps:
             return None
         key = lease_key(task_id)
         try:
-            found = self._leases.create(key, self._record(Cell(State.READY), holder, until, task_id))
+            # Of no epoch, so it is no lease yet for anybody: the task is looked at again before it becomes one.
+            unborn = Record(Cell(State.CLAIMED, holder=holder.session), holder, data={"task": task_id})
+            found = self._leases.create(key, unborn)
             cell = self._claimable(task_id)
             if cell is None:
                 self._store.delete_if(key, found.version)
                 return None
-            record = self._record(cell, holder, until, task_id)
-            if record.cell != found.record.cell:
-                found = self._leases.swap(key, found.version, record)
+            found = self._leases.swap(key, found.version, self._record(cell, holder, until, task_id))
         except (Exists, Changed):
             return None
         return self._leases.held(key, found)
@@ -116,6 +116,12 @@ class Steps:
         record = seen.record
         cell = follow(record.cell)
         with self._store.locked(lease_key(task_id), seen.version) as lease:
+            if cell.state is State.CANCELLED and self._frontier.is_done(task_id):
+                # Its holder completed it and broke off half-way.
+                past = self._expired(task_id, record, self._pasts.read(task_id), Verdict.SILENT)
+                self._pasts.write(task_id, past)
+                lease.delete()
+                raise Refused("cannot cancel a task that is completed; it must be live")
             event = self._event(record, what, error, result) if what else None
             if cell.state is State.COMPLETED:
                 self._testify(task_id, record, result)
