@@ -95,12 +95,16 @@ def drain(contender: Contender, folder: str, count: int, processes: int) -> Drai
     for worker in workers:
         worker.start()
     try:
-        outcomes = [_receive(contender, pipe[0]) for pipe in pipes]
+        heard = [_receive(contender, pipe[0]) for pipe in pipes]
     finally:
         for worker in workers:
             worker.join(5)
             if worker.is_alive():
                 worker.kill()
+    errors = sorted((word for word in heard if isinstance(word, str)), key=lambda word: word.startswith(BROKEN))
+    if errors:
+        raise RuntimeError(f"{contender.name}: {errors[0]}")
+    outcomes = [word for word in heard if not isinstance(word, str)]
     seen = Counter(number for outcome in outcomes for number in outcome[2])
     begun = min(outcome[0] for outcome in outcomes)
     ended = max(outcome[1] for outcome in outcomes)
@@ -113,15 +117,17 @@ def drain(contender: Contender, folder: str, count: int, processes: int) -> Drai
     )
 
 
-def _receive(contender: Contender, pipe: Any) -> tuple[float, float, list[int], float]:
+BROKEN = "BrokenBarrierError"  # another worker broke; what it says is the reason
+
+
+def _receive(contender: Contender, pipe: Any) -> tuple[float, float, list[int], float] | str:
+    """What a worker did, or what went wrong."""
     if not pipe.poll(DEADLINE_SECONDS):
         raise RuntimeError(f"{contender.name}: not drained within {DEADLINE_SECONDS} s")
     try:
         outcome = pipe.recv()
     except EOFError:
         raise RuntimeError(f"{contender.name}: a worker ended without a word") from None
-    if isinstance(outcome, str):
-        raise RuntimeError(f"{contender.name}: {outcome}")
     return outcome  # type: ignore[no-any-return]
 
 
