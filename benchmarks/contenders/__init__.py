@@ -15,7 +15,7 @@ __all__ = ["Contender", "drainers", "durable_pushers", "unsynced_pushers"]
 def drainers() -> list[Contender]:
     return [
         Floor(),
-        Floor(plain=True),
+        Floor(bare=True),
         Dibs(),
         Dibs(batch=100),
         Dirq(),

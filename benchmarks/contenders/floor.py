@@ -1,8 +1,8 @@
 """The raw floor: what the file system itself takes, with nothing of a queue around it.
 
 Drain: rename, read, rename, over 256 folders for each of three states. The processes start at evenly spaced
-folders, so they hardly meet: no queue can have it better. The file is read by bare system calls, which is what
-dibs is judged against; the same with Python's `open()` is shown beside it.
+folders, so they hardly meet: no queue can have it better. The file is read as Python programs read files, by
+`open()`; the same with bare system calls, which nobody writes but dibs does, is shown beside it.
 Push: create, write, sync, rename, sync the folder.
 """
 
@@ -20,11 +20,11 @@ class Floor(Contender):
     kind = "floor"
     drain_durability = "not synced"
 
-    def __init__(self, sync: bool = True, plain: bool = False) -> None:
+    def __init__(self, sync: bool = True, bare: bool = False) -> None:
         self.sync = sync
-        self.read = read_by_open if plain else read_by_system_calls
-        if plain:
-            self.name = "floor, with open()"
+        self.read = read_by_system_calls if bare else read_by_open
+        if bare:
+            self.name = "floor, bare system calls"
         self.push_durability = "file and folder synced" if sync else "not synced"
 
     def fill(self, folder: str, payloads: list[bytes]) -> None:

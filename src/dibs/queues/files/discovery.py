@@ -88,7 +88,7 @@ class Discovery:
         """Enough to choose the oldest from: of a small queue everything, of a large one a part of one shard."""
         names: list[Ready] = []
         listed = shards = 0
-        while self._shards and len(names) < ENOUGH and (not names or listed < ENOUGH * PART):
+        while self._shards and (not names or listed < ENOUGH):
             found = self._list(f"{self.level}/{self._shards.pop()}")
             names += self._choose(found, wanted)
             listed += len(found)
