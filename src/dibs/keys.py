@@ -156,17 +156,23 @@ class Keys:
 
     def reopen(self, key: str, task_id: str, find: Find) -> None:
         """Before a retry: the key names this task again. Refused if another live task has it.
-        After the step comes `confirm`; if it names another, the retry must be undone."""
+        After the step comes `confirm`; if it names another, the retry must be undone.
+        May wait for a push in progress, as `acquire` does."""
         name = cell_name(key)
+        patience = Patience(self._clock)
         while True:
             seen = self._read(name)
-            if seen is not None and seen.id not in ("", task_id) and find(seen.id) in LIVE:
-                raise Refused(f"cannot retry task {task_id}: its key {key!r} is taken by live task {seen.id}")
+            other = seen.id if seen is not None and seen.id != task_id else ""
+            state = find(other) if other else None
+            if state in LIVE:
+                raise Refused(f"cannot retry task {task_id}: its key {key!r} is taken by live task {other}")
             if seen is None:
                 version, done = self._create(name, key, task_id), ""
+            elif other and state is None and not (self._interrupted(name, seen) or self._given_up(seen, patience)):
+                patience.wait()  # it may be about to appear, or hidden by a listing that lags
+                continue
             else:
-                ended = seen.id not in ("", task_id) and find(seen.id) is State.COMPLETED
-                done = seen.id if ended else seen.done
+                done = other if state is State.COMPLETED else seen.done
                 version = self._swap(name, key, task_id, "pushing", seen.version, done)
             if version:
                 self._grant(name, task_id, version, find, done)

@@ -111,7 +111,7 @@ _STORED = {name: getattr(_BLANK, name) for name in field_names(Task) if name not
 
 def checked_record(value: Any) -> dict[str, Any]:
     """The record of a task as it was read: BadInput when it is none. Fields of a later version are dropped."""
-    if not isinstance(value, dict) or not isinstance(value.get("id"), str) or "payload" not in value:
+    if type(value) is not dict or type(value.get("id")) is not str or "payload" not in value:
         raise BadInput("not a task record: it needs an id and a payload")
     record: dict[str, Any] = value
     if not record.keys() <= _PLAIN_RECORD:  # most tasks have nothing more

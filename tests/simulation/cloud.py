@@ -125,6 +125,9 @@ class SimStore:
     def delete(self, key: str) -> bool:
         return self._write("delete", key, lambda: self._cloud.delete(key))
 
+    def discard(self, key: str) -> None:
+        self.delete(key)
+
     def delete_if(self, key: str, version: str) -> None:
         return self._write("delete_if", key, lambda: self._cloud.delete_if(key, version))
 

@@ -17,6 +17,7 @@ from .truth import Truth
 from .world import Process, World
 
 ROOT = "/s"
+TOLD = ("/s/tasks/", "/s/pending/")
 STORE_MODULES = (dibs.stores.files, dibs.stores.syncing, dibs.stores.refusal)
 
 
@@ -49,9 +50,9 @@ class FileStoreBackend(StoredBackend):
         )
 
     def _moved(self, source: str, target: str, data: bytes) -> None:
-        if source.startswith("/s/tasks/"):
+        if source.startswith(TOLD):
             self._changed(source[3:], self._data.pop(source, None), None)
-        if target.startswith("/s/tasks/"):
+        if target.startswith(TOLD):
             before = self._data.get(target)
             self._data[target] = data
             self._changed(target[3:], before, data)

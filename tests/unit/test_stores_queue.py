@@ -87,11 +87,16 @@ def test_names_say_what_waits_and_who_holds_what(store: Watched) -> None:
     queue = open_queue(store)
     task = queue.push(1, priority="high")
     shard = task.id[-2:]
-    assert store.get(cell_key(task.id)) is not None
-    assert markers(store, task) == [f"pending/0100/{shard}/{task.id}.100.0"]
+    seed = f"pending/0100/{shard}/{task.id}.100.0"
+    assert [key for key in store.list("") if task.id in key] == [seed]
     lease = queue.claim()
     assert lease is not None
-    assert markers(store, task) == [f"claimed/{shard}/{task.id}.100.1"]
+    assert markers(store, task) == [seed] and store.get(cell_key(task.id)) is not None
+    lease.release()
+    assert markers(store, task) == [f"pending/0100/{shard}/{task.id}.100.1"]
+    lease = queue.claim()
+    assert lease is not None
+    assert markers(store, task) == [f"claimed/{shard}/{task.id}.100.2"]
     lease.complete()
     assert [key.split("/")[0] for key in markers(store, task)] == ["completed"]
     later = queue.push(2, delay=3600)
@@ -110,11 +115,11 @@ def test_few_requests_per_step(store: Watched) -> None:
     store.asked.clear()
     for number in range(50):
         queue.push(number)
-    assert store.asked == {"create": 100}
+    assert store.asked == {"create": 50}
     store.asked.clear()
     leases = [queue.claim() for _ in range(50)]
     asked = dict(store.asked)
-    assert (asked["get"], asked["replace"], asked["create"], asked["delete"]) == (50, 50, 50, 50)
+    assert {name: asked[name] for name in asked if name != "list"} == {"get": 50, "create": 50}
     assert asked.get("list", 0) <= 6
     store.asked.clear()
     for lease in leases:
@@ -191,7 +196,7 @@ def test_a_push_that_died_half_way_is_finished_by_the_next_of_its_key(store: Wat
 def test_a_late_helper_neither_revives_nor_hides_a_task(store: Watched) -> None:
     """It saw the task ready, slept, and now makes and deletes the markers of then."""
     queue = open_queue(store)
-    task = queue.push(1)
+    task = queue.push(1, key="k")
     early = queue._cells.read(task.id)
     assert early is not None
     lease = queue.claim()
@@ -208,11 +213,74 @@ def test_a_late_helper_neither_revives_nor_hides_a_task(store: Watched) -> None:
     assert [key for key in store.list("") if task.id in key] == []
 
 
+class Late(Watched):
+    """Does something else just before it creates a cell."""
+
+    meanwhile: Any = None
+
+    def create(self, key: str, data: bytes) -> str:
+        act, self.meanwhile = self.meanwhile, None
+        if act is not None:
+            act()
+        return super().create(key, data)
+
+
+@pytest.mark.parametrize("step", ["claim", "cancel"])
+def test_a_first_step_that_comes_after_the_task_was_purged_is_undone(step: str) -> None:
+    store = Late()
+    queue, other = open_queue(store), open_queue(store)
+    task = queue.push(1)
+
+    def live_and_die() -> None:
+        lease = other.claim()
+        assert lease is not None
+        lease.complete()
+        assert other.purge(older_than=-1) == 1
+
+    store.meanwhile = live_and_die
+    if step == "claim":
+        assert queue.claim() is None
+    else:
+        with pytest.raises(TaskNotFound):
+            queue.cancel(task.id)
+    assert [key for key in store.list("") if task.id in key] == []
+
+
+def test_a_push_that_arrives_twice_runs_once(store: Watched) -> None:
+    queue = open_queue(store)
+    task = queue.push(1)
+    seed = markers(store, task)[0]
+    data = store.get(seed).data
+    lease = queue.claim()
+    assert lease is not None
+    lease.complete()
+    store.create(seed, data)
+    assert queue.claim() is None
+    assert markers(store, task)[0].startswith("completed/") and queue.stats().states["completed"] == 1
+
+
+def test_a_seed_left_behind_goes_with_its_task(store: Watched) -> None:
+    queue = open_queue(store)
+    task = queue.push(1)
+    seed = markers(store, task)[0]
+    data = store.get(seed).data
+    lease = queue.claim()
+    assert lease is not None
+    lease.complete()
+    store.create(seed, data)
+    assert queue.purge(older_than=-1) == 1
+    assert queue.claim() is None
+    assert [key for key in store.list("") if task.id in key] == []
+
+
 def test_foreign_and_damaged_objects_stop_nobody(store: Watched) -> None:
     queue = open_queue(store)
     damaged = queue.push("damaged")
-    entry = store.get(cell_key(damaged.id))
-    store.replace(cell_key(damaged.id), b"{half", entry.version)
+    seed = markers(store, damaged)[0]
+    store.replace(seed, b"{half", store.get(seed).version)
+    keyed = queue.push("damaged too", key="k")
+    entry = store.get(cell_key(keyed.id))
+    store.replace(cell_key(keyed.id), b"{half", entry.version)
     for key in (
         "pending/.DS_Store",
         "pending/x/y",
@@ -228,7 +296,8 @@ def test_foreign_and_damaged_objects_stop_nobody(store: Watched) -> None:
     lease.complete()
     assert queue.claim() is None
     assert queue.stats().states["completed"] == 1
-    assert store.get("pending/0050/zz/notes.txt") is not None and store.get(cell_key(damaged.id)) is not None
+    for key in ("pending/0050/zz/notes.txt", seed, cell_key(keyed.id)):
+        assert store.get(key) is not None
 
 
 def test_a_newer_format_is_refused(store: Watched) -> None:

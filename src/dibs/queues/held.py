@@ -28,7 +28,6 @@ class Lease:
         self,
         queue: "Queue",
         task: Task | tuple[dict[str, Any], Cell],
-        *,
         epoch: int,
         worker: str,
         ttl: float,
@@ -39,11 +38,12 @@ class Lease:
         """`task` may be given as its checked record and cell: the Task is then made when somebody asks for it."""
         self.queue = queue
         self._task = task
-        if isinstance(task, Task):
-            self.id, self.payload, self.key = task.id, task.payload, task.key
-        else:
+        if type(task) is tuple:
             record = task[0]
             self.id, self.payload, self.key = record["id"], record["payload"], record.get("key")
+        else:
+            assert isinstance(task, Task)
+            self.id, self.payload, self.key = task.id, task.payload, task.key
         self.epoch = epoch
         self.worker = worker
         self.ttl = ttl
@@ -86,7 +86,8 @@ class Lease:
 
     def complete(self, result: Any = None) -> None:
         """Done, once and for all; `result` (JSON) is kept with it."""
-        self._step("complete")
+        if self.state != "held":
+            self._step("complete")
         self.queue.complete(self, result)
         self.state = "completed"
 

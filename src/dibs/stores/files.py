@@ -97,6 +97,9 @@ class FileStore:
             return False
         return True
 
+    def discard(self, key: str) -> None:
+        self.delete(key)
+
     def delete_if(self, key: str, version: str) -> None:
         with self.locked(key, version) as cell:
             cell.delete()

@@ -45,6 +45,9 @@ class MemoryStore:
             self._remove(key)
             return True
 
+    def discard(self, key: str) -> None:
+        self.delete(key)
+
     def delete_if(self, key: str, version: str) -> None:
         with self._lock:
             self._expect(key, version)

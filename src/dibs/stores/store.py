@@ -34,6 +34,7 @@ class Unsure(StorageError):
 class Entry(NamedTuple):
     data: bytes
     version: str
+    modified: float | None = None  # the store's time at which this version was written, where it says so
 
 
 class Store(Protocol):
@@ -51,6 +52,10 @@ class Store(Protocol):
 
     def delete(self, key: str) -> bool:
         """Idempotent. False when there was nothing (a store that cannot know says True)."""
+        ...
+
+    def discard(self, key: str) -> None:
+        """Delete it some time soon. For what nobody minds meeting again."""
         ...
 
     def delete_if(self, key: str, version: str) -> None:

@@ -13,7 +13,7 @@ from dibs.queues.files.steering import Steering
 from dibs.queues.files.upkeep import Upkeep
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
-from dibs.states import Cell, State, cancel, claim, fail, release
+from dibs.states import Cell, cancel, claim, fail, fresh, release
 from dibs.task import checked_record, decode
 
 UPKEEP_SECONDS = 1.0
@@ -59,9 +59,11 @@ class Claimer:
                 if session is None or now >= session.deadline:
                     session = self._holding.session(ttl, guarded, now)
                 lease = self._claim(found, session)
-                now = self._boottime()
                 if lease is not None:
                     leases.append(lease)
+                    if limit == 1:
+                        break
+                now = self._boottime()
             return leases
 
     def _glance(self, now: float) -> None:
@@ -82,7 +84,7 @@ class Claimer:
 
     def _claim(self, found: Ready, session: Session) -> Lease | None:
         text, task_id, epoch, attempts, deaths, facet = found
-        cell = claim(Cell(State.READY, int(epoch), int(attempts), int(deaths)), session.name)
+        cell = claim(fresh(int(epoch), int(attempts), int(deaths)), session.name)
         path = self._path(task_id, facet, cell)
         source = f"{self._discovery.level}/{self._shard(task_id)}/{text}"
         if task_id in self._holding.held and self._holding.took(task_id, cell.epoch):
@@ -104,17 +106,10 @@ class Claimer:
         record = self._read(path, task_id, facet, cell)
         if record is None or ("key" in record and self._superseded(record["key"], task_id, facet, cell)):
             return None
-        lease = Lease(
-            self._queue,
-            (record, cell),
-            epoch=cell.epoch,
-            worker=session.name,
-            ttl=session.ttl,
-            deadline=session.deadline,
-            since=now,
-            token=(facet, cell, path),
+        token = (facet, cell, path)
+        lease = self._holding.held[task_id] = Lease(
+            self._queue, (record, cell), cell.epoch, session.name, session.ttl, session.deadline, now, token
         )
-        self._holding.held[task_id] = lease
         return lease
 
     def _read(self, path: str, task_id: str, facet: str, cell: Cell) -> dict[str, Any] | None:

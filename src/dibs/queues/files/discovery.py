@@ -16,7 +16,7 @@ from dibs.queues.files.layout import Layout, Ready, is_level, is_shard, ready_na
 
 FRESH_SECONDS = 0.25
 ENOUGH = 256
-WHOLE = 64
+WHOLE = 128
 PART = 4
 
 

@@ -20,6 +20,7 @@ FOLDERS = (
     "pending", "leased", "scheduled", "blocked", "completed", "failed", "cancelled",
     "workers", "notes", "waits", "keys", "facets", "tmp",
 )  # fmt: skip
+_CLAIMED = State.CLAIMED
 STATE_FOLDERS = {
     State.READY: "pending",
     State.SCHEDULED: "scheduled",
@@ -114,7 +115,7 @@ class Layout:
     def path(self, task_id: str, facet: str, cell: Cell) -> str:
         state, epoch, attempts, deaths, holder, due = cell
         shard = self._shards[task_id[-2:]]
-        if state is State.CLAIMED:
+        if state is _CLAIMED:
             return f"{self._leased}{shard}/{task_id}.{epoch}.{attempts}.{deaths}.{facet}.{holder}"
         if state is State.COMPLETED:
             return f"{self._completed}{shard}/{task_id}.{epoch}.{attempts}.{deaths}.{facet}.{holder}"

@@ -3,7 +3,7 @@
 import os
 import random
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
@@ -31,6 +31,9 @@ from dibs.states import Cell, State
 from dibs.stores.store import Store
 from dibs.task import Task, checked_number, is_id
 from dibs.values import replace
+
+if TYPE_CHECKING:
+    from dibs.queues.gate import Gate
 
 SETTINGS = ("sync", "shards", "retention")
 
@@ -87,6 +90,7 @@ class FilesQueue(Queue):
         self._upkeep = Upkeep(parts, self._steering)
         self._claimer = Claimer(self, parts, self._holding, self._steering, self._upkeep)
         self._pusher = Pusher(parts, self._waits)
+        self._move, self._completed = parts.cells.move, parts.layout.completed
         self._bell_heard: float | None = None
         self._memory = Memory(parts) if pid is None else None
         if self._memory is not None:
@@ -147,10 +151,9 @@ class FilesQueue(Queue):
 
     def complete(self, lease: Lease, result: Any = None) -> None:
         _, cell, path = lease.token
-        parts = self._parts
         try:
-            note = None if result is None else parts.notes.say(lease.id, cell, "completed", result=result)
-            while not parts.cells.move(path, parts.layout.completed(path)):
+            note = None if result is None else self._parts.notes.say(lease.id, cell, "completed", result=result)
+            while not self._move(path, self._completed(path)):
                 if not self._holding.settle(lease):
                     raise self._refused(lease, note)
                 path = lease.token[2]
@@ -310,6 +313,21 @@ class FilesQueue(Queue):
     @told("purge")
     def purge(self, state: State | str = State.COMPLETED, *, older_than: float = 3600.0) -> int:
         return self._steering.purge(state, older_than)
+
+    # Move
+
+    @property
+    def address(self) -> str:
+        return f"file:{os.path.realpath(self.root)}"
+
+    def gate(self) -> "Gate":
+        from dibs.queues.files.gate import FilesGate  # only moving needs it
+
+        return FilesGate(self.address, self._parts, self._waits, self._steering, self._upkeep, self._came_in)
+
+    def _came_in(self) -> None:
+        self._claimer.look_again()
+        self._parts.ring()
 
     def close(self) -> None:
         super().close()

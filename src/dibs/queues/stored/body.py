@@ -6,7 +6,7 @@ from dibs.errors import BadInput
 from dibs.facets import facet_of
 from dibs.lease import Record, Seen
 from dibs.queues.history import event_of, event_record, lengthened
-from dibs.queues.stored.layout import marker_key
+from dibs.queues.stored.layout import marker_key, seed_key
 from dibs.queues.views import Event
 from dibs.states import Cell
 from dibs.task import Task, task_from_record
@@ -16,13 +16,20 @@ from dibs.values import dataclass, replace
 @dataclass(frozen=True, slots=True)
 class Body:
     task: Task
-    move: int = 0
+    move: int = 1
     history: tuple[Event, ...] = ()
     ended: float = 0.0  # the store's time
     apart: bool = False  # the payload is kept apart
     purged: bool = False  # about to be deleted: as good as gone
 
+    @property
+    def seeded(self) -> bool:
+        """The record is still in the seed, which marks the task too."""
+        return self.move == 0
+
     def to_data(self) -> dict[str, Any]:
+        if self.seeded:
+            return {"seed": self.seed, "move": 0}
         task = self.task.to_record()
         if self.apart:
             del task["payload"]
@@ -38,7 +45,14 @@ class Body:
         """One change of state further; of a long history the newest part is kept."""
         return replace(self, move=self.move + 1, history=lengthened(self.history, event), ended=ended)
 
+    @property
+    def seed(self) -> str:
+        facet = facet_of(self.task)
+        return seed_key(self.task.id, facet.code, facet.priority)
+
     def marker(self, cell: Cell) -> str:
+        if self.seeded:
+            return self.seed
         facet = facet_of(self.task)
         return marker_key(self.task.id, facet.code, facet.priority, self.move, cell, self.ended)
 
@@ -62,9 +76,19 @@ class Known(NamedTuple):
         return self.body.task.standing(self.cell)
 
 
-def body_of(record: Record) -> Body:
-    """Raises BadInput when it is no task's."""
+def seed_of(record: Record) -> str | None:
+    """The key of the seed, if the task's record is still there."""
+    seed = record.data.get("seed")
+    return seed if isinstance(seed, str) else None
+
+
+def body_of(record: Record, sown: Task | None = None) -> Body:
+    """Raises BadInput when it is no task's. `sown`: the task, where its record is still in the seed."""
     data = record.data
+    if seed_of(record) is not None:
+        if sown is None:
+            raise BadInput("not a task's cell: its seed is missing")
+        return Body(sown.standing(record.cell), 0)
     try:
         apart = bool(data.get("apart"))
         task = task_from_record({"payload": None, **data["task"]} if apart else data["task"], record.cell)

@@ -1,7 +1,10 @@
 """A stored queue's tasks: each one cell, changed by compare-and-set, with one marker to find it by.
 
-    push   create the cell, then its marker
+    push   create the seed; or, of a task with more to it, the cell and then its marker
     move   swap the cell, then create the new marker, then delete the old one
+
+The first step of a seed creates its cell, and then looks whether the seed is still there: who slept for long in between
+may have made a cell for a task that is over and purged, and must undo that. A seed is created by its push alone.
 
 Whoever dies in between leaves the old marker, and whoever meets a marker that its cell does not call for
 finishes the move: right marker first, then the wrong one away. So a live task always has a marker, and
@@ -13,18 +16,19 @@ from contextlib import suppress
 
 from dibs.errors import BadInput, StorageError
 from dibs.lease import Leases, Record, Seen
-from dibs.queues.stored.body import Body, Known, body_of
-from dibs.queues.stored.layout import Marker, cell_key, payload_key
+from dibs.queues.stored.body import Body, Known, body_of, seed_of
+from dibs.queues.stored.layout import Marker, cell_key, parse_marker, payload_key, shard
 from dibs.queues.views import Event
 from dibs.states import Cell, State
 from dibs.stores import settle
 from dibs.stores.store import Changed, Exists
-from dibs.task import Task, decode, encode
+from dibs.task import Task, decode, encode, task_from_record
 from dibs.values import replace
 
 LARGE_BYTES = 16_384
 LONG_SECONDS = 3600.0
 MARK = b"-\n"
+_FRESH = Cell(State.READY)
 
 
 class Cells:
@@ -34,6 +38,8 @@ class Cells:
 
     def push(self, task: Task, cell: Cell, payload: bytes | None) -> Known:
         """`payload` is given when it is large and kept apart; it is there before its task is."""
+        if cell == _FRESH and payload is None and not task.key and not task.after and task.max_runtime is None:
+            return self._sow(task)
         if payload is not None:
             self._create_once(payload_key(task.id), payload)
         body = Body(task, apart=payload is not None)
@@ -54,8 +60,85 @@ class Cells:
         return None if known is None or known.body.purged else known
 
     def _read(self, task_id: str) -> Known | None:
-        seen = self.leases.read(cell_key(task_id))
-        return None if seen is None else Known(body_of(seen.record), seen)
+        version = ""
+        while (seen := self.leases.read(cell_key(task_id))) is not None:
+            known = self.known(seen)
+            if known is not None or seen.version == version:
+                return known
+            version = seen.version  # its seed is gone: look again, it has moved on
+        return self._find_seed(task_id)
+
+    def known(self, seen: Seen) -> Known | None:
+        """The task of a cell as it was read; None when its record is in a seed that is gone."""
+        seed = seed_of(seen.record)
+        if seed is None:
+            return Known(body_of(seen.record), seen)
+        task = self.sown(seed)
+        return None if task is None else Known(body_of(seen.record, task), seen)
+
+    # Seeds
+
+    def _sow(self, task: Task) -> Known:
+        body = Body(task, 0)
+        self._create_once(body.seed, encode(task.to_record()))
+        return _untouched(task)
+
+    def sown(self, seed: str) -> Task | None:
+        """The task in a seed. Raises BadInput when it is damaged."""
+        entry = self.store.get(seed)
+        if entry is None:
+            return None
+        task = task_from_record(decode(entry.data))
+        if task.id not in seed:
+            raise BadInput(f"the record in {seed} is that of task {task.id}")
+        return task
+
+    def _find_seed(self, task_id: str) -> Known | None:
+        for level in self.store.folders("pending/"):
+            folder = f"pending/{level}/{shard(task_id)}/"
+            key = next(self.store.list(folder, folder + task_id), "")
+            marker = parse_marker(key)
+            if marker is not None and marker.seed and marker.id == task_id:
+                task = self.sown(key)
+                if task is not None:
+                    return _untouched(task)
+        seen = self.leases.read(cell_key(task_id))  # its first step may just have been taken
+        return None if seen is None else self.known(seen)
+
+    def touch(self, marker: Marker, record: Record) -> Known | None:
+        """The first claim of a seed. None when there is nothing to claim any more; raises Changed when somebody else
+        has taken the first step, BadInput when the seed is damaged."""
+        seen = self._first(marker.id, replace(record, data={"seed": marker.key, "move": 0}))
+        try:
+            task = self.sown(marker.key)
+        except BadInput:
+            self._undo(marker.id, seen)
+            raise
+        if task is None:
+            self._undo(marker.id, seen)
+            return None
+        return Known(body_of(seen.record, task), seen)
+
+    def _first(self, task_id: str, record: Record) -> Seen:
+        try:
+            return self.leases.create(cell_key(task_id), record)
+        except Exists:
+            raise Changed(task_id) from None
+
+    def _undo(self, task_id: str, seen: Seen) -> None:
+        with suppress(Changed):
+            gone = Body(Task(id=task_id), purged=True)
+            self.leases.swap(cell_key(task_id), seen.version, replace(seen.record, data=gone.to_data()))
+            self.store.delete(cell_key(task_id))
+
+    def _swap(self, known: Known, record: Record) -> Seen:
+        if known.seen.version:
+            return self.leases.swap(cell_key(known.task.id), known.seen.version, record)
+        seen = self._first(known.task.id, record)
+        if self.store.get(known.marker) is None:
+            self._undo(known.task.id, seen)
+            raise Changed(known.task.id)
+        return seen
 
     def whole(self, known: Known) -> Task:
         """The task with its payload, wherever that is kept."""
@@ -75,7 +158,7 @@ class Cells:
     def move(self, known: Known, record: Record, body: Body) -> Known:
         """Raises Changed when the cell is no longer as known."""
         record = replace(record, data=body.to_data())
-        moved = Known(body, self.leases.swap(cell_key(known.task.id), known.seen.version, record))
+        moved = Known(body, self._swap(known, record))
         self.mark(known.marker, moved)
         return moved
 
@@ -86,28 +169,38 @@ class Cells:
 
     def mark(self, before: str, now: Known) -> None:
         """The step is done, whatever becomes of the markers: whoever meets the old one finishes this."""
+        if before == now.marker:
+            return
         with suppress(StorageError):
             self._create_once(now.marker, MARK)
-            self.store.delete(before)
+            self.store.discard(before)
 
     def settle(self, marker: Marker) -> Known | None:
         """The task that a marker was found for, if the marker is right; else the marker is put right."""
         try:
-            known = self._read(marker.id)
+            known = self._read_seed(marker) if marker.seed else self._read(marker.id)
         except BadInput:
             return None  # damaged: for a person to look at
         if known is None:
-            self.store.delete(marker.key)
+            if not marker.seed:
+                self.store.discard(marker.key)
         elif known.body.purged:
             self._delete(known)
         elif known.marker == marker.key:
             return known
         elif marker.move <= known.body.move:
             self.ensure_marker(known)
-            self.store.delete(marker.key)
+            self.store.discard(marker.key)
         elif self._announced_long_ago(marker):
-            self.store.delete(marker.key)
+            self.store.discard(marker.key)
         return None
+
+    def _read_seed(self, marker: Marker) -> Known | None:
+        seen = self.leases.read(cell_key(marker.id))
+        if seen is not None:
+            return self.known(seen)
+        task = self.sown(marker.key)
+        return None if task is None else _untouched(task)
 
     def _announced_long_ago(self, marker: Marker) -> bool:
         entry = self.store.get(marker.key)
@@ -121,7 +214,7 @@ class Cells:
         its mover may have looked for this marker too early to delete it. A marker is only deleted when the one
         that the cell calls for now is there: its mover may be dead too, and a task with none is never found."""
         outdated = []
-        while True:
+        while not known.body.seeded:
             self._create_once(known.marker, MARK)
             now = self._read(known.task.id)
             if now is not None and now.marker == known.marker:
@@ -131,7 +224,7 @@ class Cells:
                 break
             known = now
         for marker in outdated:
-            self.store.delete(marker)
+            self.store.discard(marker)
 
     def remove(self, known: Known) -> bool:
         """Delete an ended task: its payload, then its cell, then its marker; anybody may finish this.
@@ -145,6 +238,7 @@ class Cells:
         return True
 
     def _delete(self, known: Known) -> None:
+        self.store.delete(known.body.seed)  # one left behind would look untouched once the cell is gone
         if known.body.apart:
             self.store.delete(payload_key(known.task.id))
         self.store.delete(cell_key(known.task.id))
@@ -153,6 +247,10 @@ class Cells:
     def _create_once(self, key: str, data: bytes) -> None:
         with suppress(Exists):
             settle.create(self.store, key, data)
+
+
+def _untouched(task: Task) -> Known:
+    return Known(Body(task, 0), Seen(Record(_FRESH), ""))
 
 
 def parted(task: Task) -> bytes | None:

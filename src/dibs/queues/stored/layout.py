@@ -2,6 +2,7 @@
 
     dibs.json                                             the format version and settings
     tasks/<shard>/<id>                                    the task's cell: its state, its record, its lease
+    pending/<priority>/<shard>/<id>.<facet>.0             a seed: a task that nothing has happened to yet, whole
     payloads/<shard>/<id>                                 a large payload, apart from the cell
     pending/<priority>/<shard>/<id>.<facet>.<move>        markers: where to find the tasks of a state
     claimed/<shard>/… blocked/<shard>/…
@@ -9,7 +10,9 @@
     completed/<UTC hour>/<shard>/…  failed/…  cancelled/…
     keys/…  facets/<code>  waits/<dependency>/<id>  paused
 
-The cell is the truth, a marker only says where to look. Every change of state counts one `move`, and the marker's
+The cell is the truth, a marker only says where to look. A task pushed ready, with nothing to look up about it, is
+a seed: one object that is both its record and its marker. It has no cell until its first step makes one, and stays
+in place until its first lease is over. Every change of state counts one `move`, and the marker's
 name carries it: a marker that is not the one its cell calls for will never be right again, so that
 anybody may delete it at any time, however late.
 """
@@ -43,6 +46,10 @@ class Marker(NamedTuple):
     move: int
     due: float
 
+    @property
+    def seed(self) -> bool:
+        return self.move == 0
+
 
 def shard(task_id: str) -> str:
     return task_id[-2:]
@@ -50,6 +57,10 @@ def shard(task_id: str) -> str:
 
 def cell_key(task_id: str) -> str:
     return f"tasks/{shard(task_id)}/{task_id}"
+
+
+def seed_key(task_id: str, facet: str, priority: int) -> str:
+    return marker_key(task_id, facet, priority, 0, Cell(State.READY), 0.0)
 
 
 def payload_key(task_id: str) -> str:

@@ -1,18 +1,18 @@
-"""What a stored queue shows. Counts read names only; the rest reads the cells it shows."""
+"""What a stored queue shows. Counts read names only, and the cells of seeds in hand; the rest reads what it shows."""
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from dibs.clock import Clock
 from dibs.errors import BadInput
-from dibs.facets import Filter
+from dibs.facets import Filter, facet_of
 from dibs.host import Host
 from dibs.queues.stored.body import Known
 from dibs.queues.stored.cells import Cells
 from dibs.queues.stored.known_facets import KnownFacets
-from dibs.queues.stored.layout import FOLDERS, Marker, parse_marker
+from dibs.queues.stored.layout import FOLDERS, Marker, cell_key, parse_marker
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import State
 from dibs.task import Task
@@ -42,10 +42,33 @@ class Looks:
         return islice(found, limit)
 
     def known(self, state: State, wanted: Filter | None = None) -> Iterator[Known]:
-        for marker in self._markers(state, wanted):
+        found = self._markers(state, wanted)
+        if state is State.CLAIMED:
+            found = chain(found, (marker for marker in self._touched() if self._wants(wanted, marker)))
+        for marker in found:
             known = self._cells.settle(marker)
-            if known is not None:
+            if known is not None and known.cell.state is state:
                 yield known
+
+    def _touched(self) -> Iterator[Marker]:
+        """Seeds that have a cell: in their first lease, or left behind."""
+        for level in self._store.folders("pending/"):
+            cells = self._store.list("tasks/")
+            last = ""
+            for key in self._store.list(f"pending/{level}/"):
+                marker = parse_marker(key)
+                if marker is None or not marker.seed:
+                    continue
+                cell = cell_key(marker.id)
+                while last < cell and (following := next(cells, None)) is not None:
+                    last = following
+                if last == cell:
+                    yield marker
+                elif last < cell:
+                    break  # no cells any more
+
+    def _wants(self, wanted: Filter | None, marker: Marker) -> bool:
+        return not wanted or wanted(self._facets.get(marker.facet))
 
     def claims(self) -> list[Claim]:
         return [self.claim_of(known) for known in self.known(State.CLAIMED)]
@@ -91,9 +114,13 @@ class Looks:
     def stats(self, paused: str | None) -> Stats:
         states: dict[str, int] = {}
         tables: tuple[dict[Any, dict[str, int]], ...] = ({}, {}, {})
+        touched = {marker.key: self._cells.settle(marker) for marker in self._touched()}
+        first = Counter(facet_of(known.task).code for known in touched.values() if known)
         for state in State:
             markers = map(parse_marker, self._store.list(f"{FOLDERS[state]}/"))
-            counts = Counter(marker.facet for marker in markers if marker)
+            counts = Counter(marker.facet for marker in markers if marker and marker.key not in touched)
+            if state is State.CLAIMED:
+                counts += first
             states[state] = counts.total()
             for code, count in counts.items():
                 facet = self._facets.get(code)
@@ -123,5 +150,5 @@ class Looks:
             while sample := list(islice(names, SAMPLE)):
                 markers = [marker for marker in map(parse_marker, sample) if marker]
                 for marker in sorted(markers, key=lambda marker: (marker.due, marker.id)):
-                    if not wanted or wanted(self._facets.get(marker.facet)):
+                    if self._wants(wanted, marker):
                         yield marker

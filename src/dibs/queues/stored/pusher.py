@@ -57,7 +57,7 @@ class Pusher:
             return State.FAILED
         if known is None:
             return None
-        if known.body.move == 0 and known.cell.state in LIVE:
+        if known.body.move <= 1 and known.cell.state in LIVE:
             self._cells.ensure_marker(known)
         return known.cell.state
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import LeaseLost, Refused, StorageError, TaskNotFound
+from dibs.errors import BadInput, LeaseLost, Refused, StorageError, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.keys import Keys
@@ -114,8 +114,10 @@ class StoredQueue(LeasedQueue):
         return leases
 
     def _claim(self, marker: Marker, ttl: float) -> Lease | None:
+        if marker.seed:
+            return self._claim_seed(marker, ttl)
         known = self._cells.settle(marker)
-        if known is None:
+        if known is None or known.cell.state is not State.READY:
             return None
         task = known.body.task
         if task.key is not None and self._keys.leftover(task.key, task.id, self._cells.state_of):
@@ -131,7 +133,34 @@ class StoredQueue(LeasedQueue):
             taken = self._cells.move(known, record, known.body.moved())
         except Changed:
             return None
-        held = self._leases.held(cell_key(task.id), taken.seen)
+        return self._taken(taken)
+
+    def _claim_seed(self, marker: Marker, ttl: float) -> Lease | None:
+        """Blindly: the seed is read only when it is ours. Who is refused learns who has it, and asks no more."""
+        if self._upkeep.watches(marker):
+            self._ask_after(marker)
+            return None
+        holder = self._holder(ttl)
+        try:
+            taken = self._cells.touch(marker, Record(states.claim(Cell(State.READY), holder.session), holder))
+        except Changed:
+            self._upkeep.watch(marker, self._cells.settle(marker))
+            self._ask_after(marker)
+            return None
+        except BadInput:  # damaged: for a person to look at
+            self._upkeep.shun(marker)
+            return None
+        if taken is None:
+            return None
+        self._upkeep.watch(marker, taken)
+        return self._taken(taken)
+
+    def _ask_after(self, marker: Marker) -> None:
+        if self._upkeep.recover_seed(marker):
+            self._discovery.forget()
+
+    def _taken(self, taken: Known) -> Lease | None:
+        held = self._leases.held(cell_key(taken.task.id), taken.seen)
         lease = self._lease_of(self._cells.whole(taken), held)
         if self.clock.boottime() >= held.deadline:  # we slept: others may already be taking it over
             with suppress(LeaseLost):
@@ -192,7 +221,7 @@ class StoredQueue(LeasedQueue):
 
         def change(record: Record) -> Record:
             nonlocal before
-            known = Known(body_of(record), held.seen)
+            known = Known(body_of(record, lease.task), held.seen)
             before = known.marker
             cell = follow(record.cell)
             noted = event(known, what, now, error, result) if what else None
@@ -210,14 +239,17 @@ class StoredQueue(LeasedQueue):
             lease.deadline = 0.0  # nobody knows whether it is still held: renew, or take the step again, to find out
             raise
         done = Known(body_of(seen.record), seen)
+        self._upkeep.ended(before)
         self._cells.mark(before, done)
         if done.cell.state is State.READY:
             self._discovery.forget()
         return done
 
     def _expire(self, task_id: str, held: Held, verdict: Verdict) -> None:
-        self._steps.expire(Known(body_of(held.seen.record), held.seen), verdict)
-        self._discovery.forget()
+        known = self._cells.known(held.seen)
+        if known is not None:
+            self._steps.expire(known, verdict)
+            self._discovery.forget()
 
     def _free_waiting(self, task: Task) -> None:
         if self._waits.anybody():

@@ -2,7 +2,8 @@
 make due tasks ready, re-check blocked ones, remove what is past its retention.
 
 A held task's cell is read once and then judged by what was read; only when that says its holder is gone is it read
-again. So watching over many leases costs about one read per lease and TTL.
+again. So watching over many leases costs about one read per lease and TTL. First leases have no marker but the
+seed, so they are watched by whoever met them there.
 """
 
 from itertools import islice
@@ -43,6 +44,7 @@ class Upkeep:
         self._blocked_every = every_seconds * 5
         self._retention = retention
         self._held: dict[str, Known] = {}
+        self._seeds: dict[str, tuple[Marker, Known | None]] = {}
         self._blocked_from = ""
         self._next_blocked = 0.0
         self._next_tidy = clock.boottime() + TIDY_EVERY
@@ -59,12 +61,29 @@ class Upkeep:
             self.tidy()
         return changed
 
+    def watch(self, marker: Marker, known: Known | None) -> None:
+        """The seed was met and is held, if it is there at all."""
+        if known is not None and known.cell.state is State.CLAIMED:
+            self._seeds[marker.key] = (marker, known)
+
+    def shun(self, marker: Marker) -> None:
+        self._seeds[marker.key] = (marker, None)
+
+    def watches(self, marker: Marker) -> bool:
+        return marker.key in self._seeds
+
+    def ended(self, key: str) -> None:
+        self._seeds.pop(key, None)
+
     def recover(self) -> bool:
         """Give back what workers held that are gone."""
         markers = [marker for marker in map(parse_marker, self._store.list("claimed/")) if marker]
         known = {marker.key: self._held.get(marker.key) or self._cells.settle(marker) for marker in markers}
+        for marker, seeded in list(self._seeds.values()):
+            markers.append(marker)
+            known[marker.key] = seeded
         self._held = {key: held for key, held in known.items() if held is not None}
-        boots = {(holder.machine, holder.boot) for held in self._held.values() if (holder := held.seen.record.holder)}
+        boots = self._boots()
         changed = False
         for marker in markers:
             held = self._held.get(marker.key)
@@ -75,16 +94,31 @@ class Upkeep:
         )
         return changed
 
+    def recover_seed(self, marker: Marker) -> bool:
+        """Give back the seed that was met, if whoever holds it is gone."""
+        _, held = self._seeds.get(marker.key, (marker, None))
+        if held is None or self._verdict(held, boots := self._boots()) is Verdict.ALIVE:
+            return False
+        return self._recover(marker, boots)
+
+    def _boots(self) -> set[tuple[str, str]]:
+        holders = [held.seen.record.holder for held in list(self._held.values())]
+        return {(holder.machine, holder.boot) for holder in holders if holder}
+
     def _recover(self, marker: Marker, boots: set[tuple[str, str]]) -> bool:
         held = self._cells.settle(marker)
-        if held is None:
+        if held is None or held.cell.state is not State.CLAIMED:
             self._held.pop(marker.key, None)
+            self._seeds.pop(marker.key, None)
             return False
         self._held[marker.key] = held
+        if marker.seed:
+            self.watch(marker, held)
         verdict = self._verdict(held, boots)
         if verdict is Verdict.ALIVE or not self._steps.expire(held, verdict):
             return False
-        del self._held[marker.key]
+        self._held.pop(marker.key, None)
+        self._seeds.pop(marker.key, None)
         return True
 
     def _verdict(self, held: Known, boots: set[tuple[str, str]]) -> Verdict:

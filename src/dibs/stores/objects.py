@@ -1,0 +1,230 @@
+"""A store of objects: S3, GCS, Azure and whatever speaks their language, through obstore.
+
+create   PutObject with If-None-Match: *
+replace  PutObject with If-Match: the ETag that was seen
+
+The driver repeats nothing on its own. A conditional write without a clear answer is sent again here, the same bytes:
+they carry a nonce, so whoever is refused then and finds these very bytes in place has written them before.
+So is a refusal that the object itself does not bear out (a 409 among several writers, which only means "again").
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from threading import Lock
+from typing import Any, TypeVar
+
+from dibs.clock import Clock
+from dibs.errors import StorageError, Unsupported
+from dibs.stores.meter import Meter
+from dibs.stores.object_errors import trouble
+from dibs.stores.store import Changed, Entry, Exists, Unsure, checked
+
+PROBE_SECONDS = 900.0
+DISCARD_SECONDS = 2.0
+DISCARD_MANY = 100
+PAGE = 1000
+T = TypeVar("T")
+
+
+class ObjectStore:
+    """Objects below a prefix. Safe for threads. `name` is for people, and holds no secrets."""
+
+    def __init__(
+        self,
+        driver: Any,
+        name: str,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        prefix: str = "",
+        patience: float = 15.0,
+        probe: str = "probe",
+    ) -> None:
+        """`patience`: seconds for which an answer is sought. `probe`: the key by which the store's clock is read."""
+        import obstore
+
+        self._obstore = obstore
+        self._driver = driver
+        self.name = name
+        self.meter = Meter()
+        self._clock = clock
+        self._rng = rng
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._patience = patience
+        self._probe = probe
+        self._offset: tuple[float, float] | None = None  # (when measured, the store's time less boottime)
+        self._lock = Lock()
+        self._discards: list[str] = []
+        self._discards_since = 0.0
+
+    def get(self, key: str) -> Entry | None:
+        path = self._path(key)
+
+        def ask() -> Entry | None:
+            self.meter.add("get")
+            answer = self._obstore.get(self._driver, path)
+            meta = answer.meta
+            return Entry(bytes(answer.bytes()), meta["e_tag"], meta["last_modified"].timestamp())
+
+        try:
+            return self._asked(ask, f"read {key}")
+        except FileNotFoundError:
+            return None
+
+    def create(self, key: str, data: bytes) -> str:
+        return self._write(key, data, "create", None)
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        return self._write(key, data, {"e_tag": version}, version)
+
+    def delete(self, key: str) -> bool:
+        path = self._path(key)
+
+        def ask() -> None:
+            self.meter.add("delete")
+            self._obstore.delete(self._driver, path)
+
+        with suppress(FileNotFoundError):
+            self._asked(ask, f"delete {key}")
+        return True
+
+    def discard(self, key: str) -> None:
+        with self._lock:
+            now = self._clock.boottime()
+            if not self._discards:
+                self._discards_since = now
+            self._discards.append(self._path(key))
+            due = len(self._discards) >= DISCARD_MANY or now - self._discards_since > DISCARD_SECONDS
+        if due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Delete what is waiting to be. What cannot be is left: whoever meets it again deletes it."""
+        with self._lock:
+            paths, self._discards = self._discards, []
+        if paths:
+            self.meter.add("delete")
+            with suppress(*self._errors):
+                self._obstore.delete(self._driver, paths)
+
+    def delete_if(self, key: str, version: str) -> None:
+        raise Unsupported("objects cannot be deleted on a condition everywhere")
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[str]:
+        folder = prefix[: prefix.rfind("/") + 1]
+        offset = self._prefix + max(start_after, prefix) if start_after or prefix != folder else None
+        for page in self._pages(self._prefix + folder, offset):
+            for meta in page:
+                key = meta["path"][len(self._prefix) :]
+                if key.startswith(prefix) and key > start_after:
+                    yield key
+                elif key > prefix and not key.startswith(prefix):
+                    return
+
+    def _pages(self, folder: str, offset: str | None) -> Iterator[Any]:
+        """A page at a time; one that fails is asked for again from where it stood."""
+        while True:
+            stream = self._obstore.list(self._driver, folder.rstrip("/") or None, offset=offset, chunk_size=PAGE)
+            try:
+                while page := self._asked(partial(self._page, stream), f"list {folder}", once=True):
+                    yield page
+                    offset = page[-1]["path"]
+                    if len(page) < PAGE:
+                        return
+                return
+            except Again:
+                continue
+
+    def _page(self, stream: Any) -> Any:
+        self.meter.add("list")
+        return next(stream, [])
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        path = self._prefix + prefix
+
+        def ask() -> Any:
+            self.meter.add("list")
+            return self._obstore.list_with_delimiter(self._driver, path.rstrip("/") or None)
+
+        found = self._asked(ask, f"list {prefix or self.name}")
+        return iter(sorted(folder[len(path) :].strip("/") for folder in found["common_prefixes"]))
+
+    def now(self) -> float:
+        """By the time that the store gives a new object, which is cut to the second: late, never early."""
+        now = self._clock.boottime()
+        if self._offset is None or now - self._offset[0] > PROBE_SECONDS:
+            path = self._path(f"{self._probe}/{self._rng.getrandbits(32):08x}")
+
+            def ask() -> Any:
+                self.meter.add("put")
+                self._obstore.put(self._driver, path, b"?")
+                self.meter.add("get")
+                return self._obstore.head(self._driver, path)
+
+            meta = self._asked(ask, "read the clock of")
+            now = self._clock.boottime()
+            self._offset = (now, meta["last_modified"].timestamp() - now)
+            with self._lock:
+                self._discards.append(path)
+        return self._offset[1] + now
+
+    # Asking
+
+    def _path(self, key: str) -> str:
+        return self._prefix + checked(key)
+
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        from obstore.exceptions import BaseError
+
+        return (BaseError, OSError)
+
+    def _write(self, key: str, data: bytes, mode: Any, version: str | None) -> str:
+        path = self._path(key)
+        again = self._backoff()
+        while True:
+            self.meter.add("put")
+            try:
+                answer = self._obstore.put(self._driver, path, data, mode=mode, use_multipart=False)
+                return str(answer["e_tag"])
+            except self._errors as error:
+                found = trouble(error, self.name)
+            if found.kind == "refused":
+                entry = self.get(key)
+                if entry is not None and entry.data == data:
+                    return entry.version
+                if (entry.version if entry else None) != version:
+                    raise Exists(key) if version is None else Changed(key)
+            elif found.kind == "no":
+                raise StorageError(found.text)
+            if not next(again, False):
+                raise Unsure(found.text)
+
+    def _asked(self, ask: Callable[[], T], what: str, *, once: bool = False) -> T:
+        """The answer; asked again while there is none. FileNotFoundError when there is no such object."""
+        again = self._backoff()
+        while True:
+            try:
+                return ask()
+            except self._errors as error:
+                found = trouble(error, self.name)
+            if found.kind == "absent":
+                raise FileNotFoundError(what)
+            if found.kind == "no" or not next(again, False):
+                raise StorageError(found.text)
+            if once:
+                raise Again
+
+    def _backoff(self) -> Iterator[bool]:
+        end = self._clock.boottime() + self._patience
+        pause = 0.05
+        while self._clock.boottime() < end:
+            self._clock.sleep(pause * (0.5 + self._rng.random()))
+            pause = min(pause * 2, 3.0)
+            yield True
+
+
+class Again(Exception):
+    """A listing broke off: go on from where it stood."""
