@@ -102,6 +102,8 @@ class Cloud:
 class SimStore:
     """The cloud through the eyes and hands of one process."""
 
+    lanes = 1
+
     def __init__(self, world: World, cloud: Cloud, process: Process) -> None:
         self._world = world
         self._cloud = cloud

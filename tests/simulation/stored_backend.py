@@ -12,7 +12,6 @@ from .machines import SimClock
 from .truth import Truth
 from .world import Process, Violation, World
 
-
 UNTOUCHED = Cell(State.READY)
 
 

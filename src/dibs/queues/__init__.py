@@ -14,6 +14,10 @@ BACKENDS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "file": (("filesystem", "file"), "dibs.queues.files", "FilesQueue"),
     "memory": (("memory",), "dibs.queues.memory", "MemoryQueue"),
     "dir": (("directory", "dir"), "dibs.queues.directory", "DirectoryQueue"),
+    "s3": (("s3",), "dibs.queues.objects", "ObjectsQueue"),
+    "gs": (("gcs", "gs"), "dibs.queues.objects", "ObjectsQueue"),
+    "az": (("azure", "az"), "dibs.queues.objects", "ObjectsQueue"),
+    "sqs": (("sqs",), "dibs.queues.sqs", "SqsQueue"),
 }
 
 

@@ -44,6 +44,8 @@ class Busy(StorageError):
 class FileStore:
     """The root must exist; folders below it are made as needed. Safe for threads and processes."""
 
+    lanes = 1
+
     def __init__(self, root: str, *, clock: Clock = SYSTEM, sync: bool = False) -> None:
         self.root = root
         self._clock = clock

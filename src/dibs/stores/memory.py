@@ -15,6 +15,8 @@ Names = list[str]
 
 
 class MemoryStore:
+    lanes = 1
+
     def __init__(self, clock: Clock = SYSTEM) -> None:
         self._clock = clock
         self._lock = Lock()

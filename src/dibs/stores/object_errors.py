@@ -48,5 +48,5 @@ def trouble(error: Exception, name: str) -> Trouble:
 
 def _gist(text: str) -> str:
     """The driver's message without its wrapping, in one line."""
-    line = " ".join(text.split("\n\n")[0].split())
+    line = " ".join(text.split("\n\n")[0].split()).rpartition(" - ")[2]
     return line if len(line) <= 160 else f"{line[:157]}..."

@@ -10,9 +10,9 @@ So is a refusal that the object itself does not bear out (a 409 among several wr
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any, TypeVar
 
 from dibs.clock import Clock
@@ -24,12 +24,15 @@ from dibs.stores.store import Changed, Entry, Exists, Unsure, checked
 PROBE_SECONDS = 900.0
 DISCARD_SECONDS = 2.0
 DISCARD_MANY = 100
+GONE_MANY = 10_000
 PAGE = 1000
 T = TypeVar("T")
 
 
 class ObjectStore:
     """Objects below a prefix. Safe for threads. `name` is for people, and holds no secrets."""
+
+    lanes = 16
 
     def __init__(
         self,
@@ -56,8 +59,10 @@ class ObjectStore:
         self._probe = probe
         self._offset: tuple[float, float] | None = None  # (when measured, the store's time less boottime)
         self._lock = Lock()
+        self._there: set[str] | None = None
+        self._verified = False
         self._discards: list[str] = []
-        self._discards_since = 0.0
+        self._gone: dict[str, None] = {}  # discarded of late: not listed again, whatever the store says
 
     def get(self, key: str) -> Entry | None:
         path = self._path(key)
@@ -92,12 +97,16 @@ class ObjectStore:
 
     def discard(self, key: str) -> None:
         with self._lock:
-            now = self._clock.boottime()
-            if not self._discards:
-                self._discards_since = now
             self._discards.append(self._path(key))
-            due = len(self._discards) >= DISCARD_MANY or now - self._discards_since > DISCARD_SECONDS
-        if due:
+            self._gone[key] = None
+            while len(self._gone) > GONE_MANY:
+                del self._gone[next(iter(self._gone))]
+            many = len(self._discards) >= DISCARD_MANY
+            if len(self._discards) == 1:
+                timer = Timer(DISCARD_SECONDS, self.flush)
+                timer.daemon = True
+                timer.start()
+        if many:
             self.flush()
 
     def flush(self) -> None:
@@ -112,14 +121,30 @@ class ObjectStore:
     def delete_if(self, key: str, version: str) -> None:
         raise Unsupported("objects cannot be deleted on a condition everywhere")
 
+    @contextmanager
+    def glanced(self) -> Iterator[None]:
+        """Inside, folders that were not there at the start are not looked into again."""
+        self._there = set(self.folders(""))
+        try:
+            yield
+        finally:
+            self._there = None
+
+    def _missing(self, prefix: str) -> bool:
+        there = self._there
+        return there is not None and "/" in prefix and prefix.partition("/")[0] not in there
+
     def list(self, prefix: str, start_after: str = "") -> Iterator[str]:
+        if self._missing(prefix):
+            return
         folder = prefix[: prefix.rfind("/") + 1]
         offset = self._prefix + max(start_after, prefix) if start_after or prefix != folder else None
         for page in self._pages(self._prefix + folder, offset):
             for meta in page:
                 key = meta["path"][len(self._prefix) :]
                 if key.startswith(prefix) and key > start_after:
-                    yield key
+                    if key not in self._gone:
+                        yield key
                 elif key > prefix and not key.startswith(prefix):
                     return
 
@@ -142,6 +167,8 @@ class ObjectStore:
         return next(stream, [])
 
     def folders(self, prefix: str) -> Iterator[str]:
+        if self._missing(prefix):
+            return iter(())
         path = self._prefix + prefix
 
         def ask() -> Any:
@@ -166,8 +193,7 @@ class ObjectStore:
             meta = self._asked(ask, "read the clock of")
             now = self._clock.boottime()
             self._offset = (now, meta["last_modified"].timestamp() - now)
-            with self._lock:
-                self._discards.append(path)
+            self.discard(path[len(self._prefix) :])
         return self._offset[1] + now
 
     # Asking
@@ -181,7 +207,33 @@ class ObjectStore:
 
         return (BaseError, OSError)
 
+    def _verify(self) -> None:
+        """A store that ignores conditions would give every task to everybody: find out before the first write."""
+        self._verified = True
+        mark = f"{self._probe}/conditions"
+        kept = True
+        for _ in range(2):  # the first may create it
+            with suppress(Exists):
+                self._write(mark, f"{self._rng.getrandbits(64):016x}\n".encode(), "create", None)
+                continue
+            break
+        else:
+            kept = False
+        with suppress(Changed):
+            self._write(mark, b"?\n", {"e_tag": '"0123456789abcdef0123456789abcdef"'}, "none")
+            kept = False
+        if not kept:
+            self._verified = False
+            raise StorageError(
+                f"{self.name} ignores the conditions of writes (If-None-Match, If-Match): two workers could hold one "
+                "task; use a server that honours them, such as Amazon S3, MinIO, SeaweedFS or Cloudflare R2"
+            )
+
     def _write(self, key: str, data: bytes, mode: Any, version: str | None) -> str:
+        if not self._verified:
+            self._verify()
+        if self._there is not None:
+            self._there.add(key.partition("/")[0])
         path = self._path(key)
         again = self._backoff()
         while True:
@@ -197,7 +249,9 @@ class ObjectStore:
                     return entry.version
                 if (entry.version if entry else None) != version:
                     raise Exists(key) if version is None else Changed(key)
-            elif found.kind == "no":
+            elif found.kind == "absent" and version is not None:
+                raise Changed(key)
+            elif found.kind in ("absent", "no"):
                 raise StorageError(found.text)
             if not next(again, False):
                 raise Unsure(found.text)

@@ -40,6 +40,9 @@ class Entry(NamedTuple):
 class Store(Protocol):
     """Every method may raise StorageError; every write may raise Unsure."""
 
+    #: How many requests may well be under way at once: more than one where each is a journey.
+    lanes: int
+
     def get(self, key: str) -> Entry | None: ...
 
     def create(self, key: str, data: bytes) -> str:

@@ -47,7 +47,7 @@ class Cells:
         try:
             known = Known(body, self.leases.create(cell_key(task.id), record))
         except Exists:  # ids are unique for ever: this is ours, its answer was lost, and it has even moved on since
-            known = self._read(task.id) or Known(body, Seen(record, ""))
+            known = self.read_any(task.id) or Known(body, Seen(record, ""))
             if known.seen.version:
                 self.ensure_marker(known)
             return known
@@ -56,10 +56,10 @@ class Cells:
 
     def read(self, task_id: str) -> Known | None:
         """Raises BadInput when the cell is damaged."""
-        known = self._read(task_id)
-        return None if known is None or known.body.purged else known
+        known = self.read_any(task_id)
+        return None if known is None or known.body.purged or known.body.leaving else known
 
-    def _read(self, task_id: str) -> Known | None:
+    def read_any(self, task_id: str) -> Known | None:
         version = ""
         while (seen := self.leases.read(cell_key(task_id))) is not None:
             known = self.known(seen)
@@ -173,12 +173,16 @@ class Cells:
             return
         with suppress(StorageError):
             self._create_once(now.marker, MARK)
-            self.store.discard(before)
+            marker = parse_marker(before)
+            if marker is not None and marker.seed:  # one that is left for a while is told by its cell
+                self.store.discard(before)
+            else:
+                self.store.delete(before)
 
     def settle(self, marker: Marker) -> Known | None:
         """The task that a marker was found for, if the marker is right; else the marker is put right."""
         try:
-            known = self._read_seed(marker) if marker.seed else self._read(marker.id)
+            known = self._read_seed(marker) if marker.seed else self.read_any(marker.id)
         except BadInput:
             return None  # damaged: for a person to look at
         if known is None:
@@ -216,7 +220,7 @@ class Cells:
         outdated = []
         while not known.body.seeded:
             self._create_once(known.marker, MARK)
-            now = self._read(known.task.id)
+            now = self.read_any(known.task.id)
             if now is not None and now.marker == known.marker:
                 break
             outdated.append(known.marker)

@@ -4,7 +4,7 @@ A task whose push broke off has no marker and never runs; if it has a key, the n
 makes the marker, and says that it is the one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dibs.errors import BadInput
 from dibs.facets import facet_of
@@ -40,14 +40,28 @@ class Pusher:
         left = {task.id: task for task in tasks if owners.get(task.id, task.id) == task.id}
         pushed: dict[str, Task] = {}
         try:
-            for task in list(left.values()):
-                pushed[task.id] = self._place(task, payloads[task.id], now)
-                del left[task.id]
+            for task_id, placed in self._placed(list(left.values()), payloads, now):
+                pushed[task_id] = placed
+                del left[task_id]
         finally:
             for task in left.values():  # not placed, because of an error
                 if task.key is not None:
                     self._keys.close(task.key, task.id, State.CANCELLED)
         return [pushed[task.id] if task.id in pushed else self._existing(owners[task.id], task) for task in tasks]
+
+    def _placed(self, tasks: list[Task], payloads: dict[str, bytes | None], now: float) -> Iterator[tuple[str, Task]]:
+        """Each task asked for, by id, with the one that it has become."""
+        lanes = self._cells.store.lanes
+        if lanes == 1 or len(tasks) == 1 or any(task.key for task in tasks):
+            for task in tasks:
+                yield task.id, self._place(task, payloads[task.id], now)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(lanes) as pool:
+            running = [(task.id, pool.submit(self._place, task, payloads[task.id], now)) for task in tasks]
+            for task_id, future in running:
+                yield task_id, future.result()
 
     def find(self, task_id: str) -> State | None:
         """A task's state, with its marker made sure of: to say that a key is taken is to promise that it will run."""

@@ -1,0 +1,83 @@
+"""A queue in a bucket: the stored queue, with a mind for what requests cost.
+
+A listing is used for half a minute, what is no longer needed is deleted many at a time, and a worker that finds
+nothing waits longer the more its last look has cost (`idle` seconds for every listing). It looks first, in one
+listing, which folders there are at all.
+"""
+
+import random
+from contextlib import nullcontext
+from typing import Any
+
+from dibs.clock import SYSTEM, Clock
+from dibs.facets import Filter
+from dibs.queues.held import Lease
+from dibs.queues.objects.driver import open_driver
+from dibs.queues.objects.settings import parse
+from dibs.queues.stored import StoredQueue
+from dibs.stores.meter import Meter
+from dibs.stores.objects import ObjectStore
+
+
+class ObjectsQueue(StoredQueue):
+    @classmethod
+    def open(
+        cls, url: str, path: str, settings: dict[str, str], *, clock: Clock = SYSTEM, **options: Any
+    ) -> "ObjectsQueue":
+        scheme = url.partition(":")[0].lower()
+        found = parse(scheme, url, path, settings)
+        rng = options.setdefault("rng", random.Random())
+        store = ObjectStore(
+            open_driver(found),
+            found.name,
+            clock=clock,
+            rng=rng,
+            prefix=found.prefix,
+            patience=(found.numbers["patience"] or 0.0) / (1 if options.get("pid", "self") else 3),
+        )
+        return cls(
+            url,
+            store,
+            retention=found.numbers["retention"],
+            fresh=found.numbers["fresh"] or 0.0,
+            idle=found.numbers["idle"] or 0.0,
+            clock=clock,
+            **options,
+        )
+
+    def __init__(
+        self, url: str, store: ObjectStore, *, fresh: float = 30.0, idle: float = 30.0, **options: Any
+    ) -> None:
+        self.fresh_seconds = self.upkeep_seconds = fresh
+        self._idle = idle
+        self._objects = store
+        self._listed = 0
+        self._hungry = False
+        super().__init__(url, store, **options)
+
+    @property
+    def meter(self) -> Meter:
+        """What this process has asked of the bucket so far."""
+        return self._objects.meter
+
+    @property
+    def idle_seconds(self) -> float:  # type: ignore[override]
+        """Between two looks of a worker that finds nothing: so much for every listing that the last one took."""
+        listed = self._objects.meter.counts["list"]
+        taken, self._listed = listed - self._listed, listed
+        return self._idle * max(1, taken)
+
+    def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
+        with self._objects.glanced() if self._hungry else nullcontext():
+            leases = super()._take(limit, ttl, wanted)
+        self._hungry = not leases
+        return leases
+
+    def _wait(self, seconds: float) -> None:
+        self._objects.flush()
+        self._discovery.forget()
+        super()._wait(seconds)
+
+    def close(self) -> None:
+        super().close()
+        self._objects.flush()
