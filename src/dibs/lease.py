@@ -9,7 +9,7 @@ every record carries a fresh nonce, so no version comes back: whoever acts on an
               the deadline does not count
     step      replace it with what follows (complete, release, fail …), or fail with Lost
 
-Whether a holder is gone is for `liveness.Watch` to judge, never for a wall clock. A lost answer is settled by
+Whether a holder is gone is for `liveness.Watch` to judge, never for a host's wall clock. A lost answer is settled by
 reading back (`stores.settle`). Releasing keeps the record and so the epochs. Nothing is ever deleted here.
 """
 
@@ -29,6 +29,7 @@ from dibs.task import decode, encode
 from dibs.values import dataclass, field, replace
 
 UNKNOWN_TTL = 60.0
+ROUNDING_SECONDS = 2.0  # stores give times in whole seconds, and have more than one machine
 FOR_EVER = 1 << 62
 
 
@@ -65,6 +66,7 @@ class Record:
 class Seen(NamedTuple):
     record: Record
     version: str
+    modified: float | None = None  # the store's time at which this version was written, where it says so
 
 
 class Leases:
@@ -94,8 +96,12 @@ class Leases:
         holder = found.record.holder
         if holder is not None:
             # An old reading does no harm here: the swap that follows is from exactly the version that was read.
-            return self._watch.judge(holder, self.clock.boottime(), boots)
+            return self._watch.judge(holder, self.clock.boottime(), boots, lambda: self._age(found))
         return self.judge_unknown(key, found.version)
+
+    def _age(self, found: Seen) -> float:
+        """How old a version certainly is, by the store's own clock alone; 0 where that cannot be told."""
+        return 0.0 if found.modified is None else self.store.now() - found.modified - ROUNDING_SECONDS
 
     def judge_unknown(self, key: str, version: str) -> Verdict:
         """Of a record that cannot be read: it holds while it keeps changing."""
@@ -257,6 +263,6 @@ def seen(entry: Entry) -> Seen:
         data = body.get("data", {})
         if not isinstance(data, dict):
             raise TypeError("data is not an object")
-        return Seen(Record(cell, holder, None if until is None else float(until), data), entry.version)
+        return Seen(Record(cell, holder, None if until is None else float(until), data), entry.version, entry.modified)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"not a lease record: {error!r}") from None

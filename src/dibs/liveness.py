@@ -2,13 +2,14 @@
 
 Same boot: its process is seen to be gone, or its last beat is older than its TTL on the boottime
 clock that both share. Any other boot: the beat is watched on our own boottime clock, and only
-one that stays unchanged for the TTL (and a margin for drift) is stale.
+one that stays unchanged for the TTL (and a margin for drift) is stale; or, where a store dates what is
+written, its record is older than that by the store's clock, read at both ends from the store itself.
 
 A session that is stale stays stale: a holder counts a beat only if it was written before the
 previous one ran out, so acting on an old verdict is always safe.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from math import isfinite
 from typing import Any
@@ -81,16 +82,24 @@ class Watch:
         self._clock = clock
         self._seen: dict[str, tuple[float, float]] = {}
 
-    def judge(self, holder: Holder, asked: float, boots: Iterable[tuple[str, str]] = ()) -> Verdict:
+    def judge(
+        self,
+        holder: Holder,
+        asked: float,
+        boots: Iterable[tuple[str, str]] = (),
+        age: Callable[[], float] = lambda: 0.0,
+    ) -> Verdict:
         """`asked`: the boottime before the record was read; one read long ago says nothing about now.
-        `boots`: (machine, boot) of the holders known, to tell a power cut from a silent death."""
+        `boots`: (machine, boot) of the holders known, to tell a power cut from a silent death.
+        `age`: how long ago the record was certainly written, where a store's clock can tell."""
         if holder.ended:
             return Verdict.DEAD
         if holder.boot == self._host.boot:
             if self._seen_dead(holder):
                 return Verdict.DEAD
             return Verdict.SILENT if asked - holder.beat > holder.ttl else Verdict.ALIVE
-        if self.watched_for(holder.session, holder.beat, asked) <= holder.ttl * DRIFT + MARGIN_SECONDS:
+        patience = holder.ttl * DRIFT + MARGIN_SECONDS
+        if self.watched_for(holder.session, holder.beat, asked) <= patience and age() <= patience:
             return Verdict.ALIVE
         mine = (self._host.machine, self._host.boot)
         rebooted = any(_booted_since(holder, *known) for known in (mine, *boots))

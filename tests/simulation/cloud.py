@@ -22,6 +22,7 @@ class Cloud:
         self.world = world
         self.entries: dict[str, Entry] = {}
         self.count = 0
+        self.dated = world.rng.random() < 0.5  # it says when a value was written, in whole seconds
         self.log: list[tuple[float, str, bool]] = []
         self.late: list[tuple[float, Process, Callable[[], object]]] = []
         self.changed: Callable[[str, bytes | None, bytes | None], None] = lambda key, before, after: (
@@ -90,7 +91,7 @@ class Cloud:
         if before is None:
             self._log(key, False)
         version = str(self.count)
-        self.entries[key] = Entry(data, version)
+        self.entries[key] = Entry(data, version, float(int(self.world.now)) if self.dated else None)
         self.changed(key, before.data if before else None, data)
         return version
 

@@ -173,11 +173,12 @@ class Cells:
             return
         with suppress(StorageError):
             self._create_once(now.marker, MARK)
-            marker = parse_marker(before)
-            if marker is not None and marker.seed:  # one that is left for a while is told by its cell
-                self.store.discard(before)
-            else:
-                self.store.delete(before)
+            self._drop(before)
+
+    def _drop(self, marker: str) -> None:
+        """A seed that stays for a while is told by its cell; any other marker would be counted."""
+        found = parse_marker(marker)
+        (self.store.discard if found is not None and found.seed else self.store.delete)(marker)
 
     def settle(self, marker: Marker) -> Known | None:
         """The task that a marker was found for, if the marker is right; else the marker is put right."""
@@ -187,16 +188,16 @@ class Cells:
             return None  # damaged: for a person to look at
         if known is None:
             if not marker.seed:
-                self.store.discard(marker.key)
+                self._drop(marker.key)
         elif known.body.purged:
             self._delete(known)
         elif known.marker == marker.key:
             return known
         elif marker.move <= known.body.move:
             self.ensure_marker(known)
-            self.store.discard(marker.key)
+            self._drop(marker.key)
         elif self._announced_long_ago(marker):
-            self.store.discard(marker.key)
+            self._drop(marker.key)
         return None
 
     def _read_seed(self, marker: Marker) -> Known | None:
@@ -228,7 +229,7 @@ class Cells:
                 break
             known = now
         for marker in outdated:
-            self.store.discard(marker)
+            self._drop(marker)
 
     def remove(self, known: Known) -> bool:
         """Delete an ended task: its payload, then its cell, then its marker; anybody may finish this.

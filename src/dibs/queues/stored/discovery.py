@@ -93,11 +93,12 @@ class Pages:
         highest = self._wanted.max_priority
         for level in sorted(levels, key=int, reverse=True):
             if highest is None or int(level) <= highest:
-                names = self._level(f"pending/{level}/", f"{rng.randrange(256):02x}")
+                names = self._level(f"pending/{level}/", f"{rng.randrange(256):02x}/0")
                 while page := sorted(islice(names, PAGE), key=_name, reverse=True):
                     yield page
 
     def _level(self, prefix: str, shard: str) -> Iterator[str]:
+        """From a shard on, and round. `start` is a name inside the shard: some stores skip a folder that is named."""
         start = prefix + shard
         yield from self._store.list(prefix, start)
         yield from takewhile(lambda key: key <= start, self._store.list(prefix))
