@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from disk import strace
+from servers.fixtures import moto, rclone, seaweed
+
+__all__ = ["moto", "rclone", "seaweed"]
 
 pytest.register_assert_rewrite("dibs.testing")
 MEMORY = "/dev/shm"
