@@ -64,7 +64,7 @@ def open_place(place: Place, *, create: bool = False, look: bool = False, **opti
             "a path, such as queues/scrape",
             USAGE,
         )
-    if scheme == "file":
+    if scheme in ("file", "sqs"):
         options["create"] = create
     elif scheme == "dir":
         options["create"] = not look  # the folder is a queue already; what else it needs is made beside it

@@ -20,6 +20,8 @@ class Capabilities:
     settings: bool = True  # max_attempts, max_runtime, backoff per task
     order: bool = True  # higher priority first, roughly oldest first
     owned: bool = True  # payloads come back as pushed, an ended task frees its key, purge deletes; else: others' files
+    records: bool = True  # tasks can be looked up, listed and steered; results, errors and ended tasks are kept
+    admits: bool = True  # whole tasks can be moved and copied here and away, with id, attempts and history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
