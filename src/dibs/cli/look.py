@@ -32,6 +32,8 @@ def configure(parser: ArgumentParser, command: str) -> None:
         parser.add_argument(
             "--limit", metavar="N", type=whole, default=DEFAULT_LIMIT, help="at most N tasks; 0 is all (default 100)"
         )
+    if command == "stats":
+        parser.add_argument("--cost", action="store_true", help="requests and money too, where they are paid for")
     if command in ("list", "why"):
         add_filters(parser, priority=command == "why")
     add_json(parser, "JSON lines on stdout" if command in ("list", "claimed") else "one JSON object on stdout")
@@ -89,8 +91,9 @@ def _why(queue: Queue, args: Namespace) -> None:
 
 def _stats(queue: Queue, args: Namespace) -> None:
     stats = queue.stats()
+    cost = queue.cost() if args.cost else None
     if args.json:
-        return emit(stats.to_json())
+        return emit(stats.to_json() | ({} if cost is None else {"cost": cost}))
     _print([clean(redact(queue.url)) + pause_words(stats.paused, "  ")])
     rows = [(state, stats.states.get(state, 0)) for state in State]
     _print(["", *table(("STATE", "TASKS"), [*rows, ("total", stats.total)], right=(1,))])
@@ -99,7 +102,21 @@ def _stats(queue: Queue, args: Namespace) -> None:
         if groups:
             _print(["", *_groups(name, dict(groups))])
     _print(["", f"workers  {text_of(stats.workers)}"])
+    if cost is not None:
+        _print(["", *_cost(cost)])
     return None
+
+
+def _cost(cost: dict[str, Any]) -> list[str]:
+    task, idle, mine = cost["task"], cost["idle_hour"], cost["this_command"]
+    rows = [
+        ("a task, push to completion", task["put"], task["get"], "", f"{1e6 * task['dollars']:.2f} a million"),
+        ("a renewal of a lease", 1, 0, "", f"{1e6 * cost['renewal']['dollars']:.2f} a million"),
+        ("this command", mine["put"], mine["get"], mine["list"], f"{mine['dollars']:.6f}"),
+    ]
+    if idle is not None:
+        rows.insert(2, ("an idle worker, an hour at most", "", "", idle["list"], f"{idle['dollars']:.4f}"))
+    return table(("REQUESTS", "PUT", "GET", "LIST", "DOLLARS"), rows, right=(1, 2, 3, 4))
 
 
 def _groups(name: str, groups: dict[Any, dict[str, int]]) -> list[str]:

@@ -27,10 +27,11 @@ from dibs.values import replace
 class Look:
     """One claimer's attempt: it is over when everything was looked at once since it began."""
 
-    __slots__ = ("anew",)
+    __slots__ = ("anew", "over")
 
     def __init__(self) -> None:
         self.anew = False
+        self.over = False
 
 
 class LeasedQueue(Queue):

@@ -71,6 +71,7 @@ class ObjectStore:
             self.meter.add("get")
             answer = self._obstore.get(self._driver, path)
             meta = answer.meta
+            self._learn(meta["last_modified"].timestamp())
             return Entry(bytes(answer.bytes()), meta["e_tag"], meta["last_modified"].timestamp())
 
         try:
@@ -195,6 +196,12 @@ class ObjectStore:
             self._offset = (now, meta["last_modified"].timestamp() - now)
             self.discard(path[len(self._prefix) :])
         return self._offset[1] + now
+
+    def _learn(self, past: float) -> None:
+        """A time that the store gave to an object is over: the store's clock is at least there."""
+        now = self._clock.boottime()
+        if self._offset is not None and past - now > self._offset[1]:
+            self._offset = (self._offset[0], past - now)
 
     # Asking
 

@@ -12,6 +12,7 @@ from typing import Any
 from dibs.clock import SYSTEM, Clock
 from dibs.facets import Filter
 from dibs.queues.held import Lease
+from dibs.queues.objects.cost import estimate
 from dibs.queues.objects.driver import open_driver
 from dibs.queues.objects.settings import parse
 from dibs.queues.stored import StoredQueue
@@ -40,16 +41,25 @@ class ObjectsQueue(StoredQueue):
             store,
             retention=found.numbers["retention"],
             fresh=found.numbers["fresh"] or 0.0,
+            upkeep=found.numbers["upkeep"] or 0.0,
             idle=found.numbers["idle"] or 0.0,
             clock=clock,
             **options,
         )
 
     def __init__(
-        self, url: str, store: ObjectStore, *, fresh: float = 30.0, idle: float = 30.0, **options: Any
+        self,
+        url: str,
+        store: ObjectStore,
+        *,
+        fresh: float = 30.0,
+        upkeep: float = 30.0,
+        idle: float = 35.0,
+        **options: Any,
     ) -> None:
-        self.fresh_seconds = self.upkeep_seconds = fresh
+        self.fresh_seconds, self.upkeep_seconds = fresh, upkeep
         self._idle = idle
+        self.first_pause = min(1.0, idle)
         self._objects = store
         self._listed = 0
         self._hungry = False
@@ -59,6 +69,9 @@ class ObjectsQueue(StoredQueue):
     def meter(self) -> Meter:
         """What this process has asked of the bucket so far."""
         return self._objects.meter
+
+    def cost(self) -> dict[str, Any]:
+        return estimate(self.meter.counts, self._idle)
 
     @property
     def idle_seconds(self) -> float:  # type: ignore[override]

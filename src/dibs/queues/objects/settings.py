@@ -3,7 +3,8 @@
     s3://bucket/prefix?region=…&endpoint=…&profile=…&access_key=…&secret_key=…&session_token=…
     gs://bucket/prefix?service_account=FILE           az://container/prefix?account=…&account_key=…&endpoint=…
 
-and for all: retention, fresh (seconds for which a listing is used), idle (seconds between the listings of a worker that
+and for all: retention, fresh (seconds for which a listing is used), upkeep (seconds between looks for what has
+expired or become due), idle (seconds between the listings of a worker that
 finds nothing), timeout and patience (seconds: for one request, for an answer). What is not in the URL
 comes from the usual environment and files of the cloud.
 """
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dibs.errors import BadInput
 
-NUMBERS = {"retention": None, "fresh": 30.0, "idle": 30.0, "timeout": 20.0, "patience": 15.0}
+NUMBERS = {"retention": None, "fresh": 30.0, "upkeep": 30.0, "idle": 35.0, "timeout": 20.0, "patience": 15.0}
 CLOUDS: dict[str, dict[str, str]] = {
     "s3": {
         "region": "aws_region",

@@ -38,11 +38,28 @@ class Discovery:
         with self._lock:
             self._pages.clear()
 
+    def pushed(self, priority: int) -> None:
+        """A task that is more urgent than what is served now: start again with it."""
+        with self._lock:
+            for wanted in [wanted for wanted, pages in self._pages.items() if pages.level < priority]:
+                del self._pages[wanted]
+
     def missed(self, wanted: Filter) -> None:
         """Somebody else took what `next` gave: stop running beside them."""
         with self._lock:
             if wanted in self._pages:
                 self._rng.shuffle(self._pages[wanted].page)
+
+    def some(self, most: int, wanted: Filter, look: Look) -> list[Marker]:
+        """At most so many, and none twice; nothing after a look at everything."""
+        found: list[Marker] = []
+        while not look.over and len(found) < most:
+            marker = self.next(wanted, look)
+            if marker is None:
+                look.over = True
+            else:
+                found.append(marker)
+        return found
 
     def next(self, wanted: Filter, look: Look) -> Marker | None:
         """A task that was ready when it was listed, or None after a look at everything."""
@@ -74,6 +91,7 @@ class Pages:
     def __init__(self, store: Store, wanted: Filter, rng: random.Random, since: float) -> None:
         self.since = since
         self.page: list[str] = []  # the next one last
+        self.level = -1  # the priority of the page
         self._store = store
         self._wanted = wanted
         self._names = self._walk(rng)
@@ -95,6 +113,7 @@ class Pages:
             if highest is None or int(level) <= highest:
                 names = self._level(f"pending/{level}/", f"{rng.randrange(256):02x}/0")
                 while page := sorted(islice(names, PAGE), key=_name, reverse=True):
+                    self.level = int(level)
                     yield page
 
     def _level(self, prefix: str, shard: str) -> Iterator[str]:

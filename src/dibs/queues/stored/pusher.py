@@ -11,6 +11,7 @@ from dibs.facets import facet_of
 from dibs.keys import Keys
 from dibs.queues.stored.cells import Cells, parted
 from dibs.queues.stored.known_facets import KnownFacets
+from dibs.queues.stored.lanes import Lanes
 from dibs.queues.stored.waits import Waits
 from dibs.states import LIVE, Cell, State
 from dibs.task import Task
@@ -28,6 +29,7 @@ class Pusher:
         make_id: Callable[[], str],
     ) -> None:
         self._cells = cells
+        self._lanes = Lanes(cells.store.lanes)
         self._keys = keys
         self._waits = waits
         self._facets = facets
@@ -51,17 +53,8 @@ class Pusher:
 
     def _placed(self, tasks: list[Task], payloads: dict[str, bytes | None], now: float) -> Iterator[tuple[str, Task]]:
         """Each task asked for, by id, with the one that it has become."""
-        lanes = self._cells.store.lanes
-        if lanes == 1 or len(tasks) == 1 or any(task.key for task in tasks):
-            for task in tasks:
-                yield task.id, self._place(task, payloads[task.id], now)
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(lanes) as pool:
-            running = [(task.id, pool.submit(self._place, task, payloads[task.id], now)) for task in tasks]
-            for task_id, future in running:
-                yield task_id, future.result()
+        lanes = Lanes(1) if any(task.key for task in tasks) else self._lanes  # what broke off frees its key, in order
+        return lanes.each(lambda task: (task.id, self._place(task, payloads[task.id], now)), tasks)
 
     def find(self, task_id: str) -> State | None:
         """A task's state, with its marker made sure of: to say that a key is taken is to promise that it will run."""
