@@ -20,6 +20,11 @@ MEMORY = "/dev/shm"
 OPTIONAL = {"_strace.py": strace.works, "_faketime.py": lambda: shutil.which("faketime") is not None}
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are processors: many tests wait for servers, or for time to pass."""
+    return (os.cpu_count() or 1) * 3 // 2 + 1
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for ending, usable in OPTIONAL.items():
         state = "are part of the run" if usable() else "are LEFT OUT: this machine lacks the tool"

@@ -29,6 +29,8 @@ def test_documented_fields_are_the_printed_fields(dibs: Run) -> None:
     seen["watch"] = dibs("watch", "q", "--json", "--count", "1").json
     seen["pause, resume"] = dibs("pause", "q", "--json").json
     seen["purge"] = dibs("purge", "q", "--json").json
+    seen["move, copy"] = dibs("copy", "q", "other", "--json").json
+    assert set(dibs("move", "q", "other", "--json").json) == set(seen["move, copy"])
     seen["config"] = dibs("config", "--json").json
     seen["completions"] = dibs("completions", "bash", "--json").json
     assert {command: set(printed) for command, printed in seen.items()} == {

@@ -4,12 +4,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from servers.server import Server
 
 import dibs
 from dibs.queues.objects import ObjectsQueue
 from dibs.queues.queue import Queue
 from dibs.testing import QueueContract
+from servers.server import Server
 
 
 @pytest.fixture(scope="module")

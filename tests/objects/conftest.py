@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
+
 from servers.proxy import FaultProxy
 from servers.server import Server
 

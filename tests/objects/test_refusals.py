@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from servers.proxy import FaultProxy
-from servers.server import READER, Server
 
 import dibs
 from dibs.errors import BadInput, StorageError
+from servers.proxy import FaultProxy
+from servers.server import READER, Server
 
 Url = Callable[..., str]
 

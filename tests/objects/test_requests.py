@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-from servers.proxy import FaultProxy
-
 import dibs
 from dibs.queues.objects import ObjectsQueue
 from dibs.queues.objects.cost import STEPS, of_steps
 from dibs.testing import ManualClock
+from servers.proxy import FaultProxy
 
 Url = Callable[..., str]
 

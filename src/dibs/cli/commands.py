@@ -27,6 +27,8 @@ GROUPS = {
         "cancel": ("dibs.cli.steer", "take tasks out of the queue"),
         "retry": ("dibs.cli.steer", "put failed or cancelled tasks back"),
         "purge": ("dibs.cli.steer", "delete old finished tasks"),
+        "move": ("dibs.cli.move", "move whole tasks into another queue"),
+        "copy": ("dibs.cli.move", "copy whole tasks into another queue"),
     },
     "Run": {
         "work": ("dibs.cli.work", "run a command or a function for each task"),

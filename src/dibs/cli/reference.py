@@ -30,7 +30,7 @@ QUEUE is the first argument of every command that works on a queue: a name from 
 (`queues/scrape` is `file:queues/scrape`). `.` stands for the default queue (`DIBS_QUEUE`, `queue` in `dibs.toml`, or
 `file:.dibs/queues/default`); so does no QUEUE at all, where a command takes nothing else: claim, list, stats, claimed,
 watch, pause, resume, purge. A name in `dibs.toml` wins over a folder of that name: `./scrape` is the folder. Only push
-and work create a queue.
+and work create a queue, and move and copy the one that they name second.
 
 A DURATION is a number of seconds, or `30s`, `5m`, `2h`, `7d`. A TIME is ISO 8601; without a zone it is local time.
 
@@ -81,6 +81,8 @@ FIELDS = {
     "watch": f"at rate {STATS}",
     "pause, resume": "paused",
     "purge": "purged states",
+    "move, copy": "source target copy dry_run sent there along confirmed returned held_back refusals refused left "
+    "on_the_way elsewhere total verified",
     "config": "file url settings queues",
     "completions": "shell script",
 }

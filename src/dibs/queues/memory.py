@@ -42,6 +42,10 @@ class MemoryQueue(StoredQueue):
                     _stores[path] = store
         return cls(url, store, retention=retention, **options)
 
+    @property
+    def address(self) -> str:
+        return f"memory:{id(self._store):x}"
+
     def keep(self, lease: Lease) -> None:
         if self._heart is None:
             self._heart = Heart(self)

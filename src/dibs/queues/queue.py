@@ -10,10 +10,10 @@ import os
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import BadInput
+from dibs.errors import BadInput, Unsupported
 from dibs.facets import EVERYTHING, Filter, make_filter
 from dibs.host import Host, this_host
 from dibs.queues.held import Lease
@@ -22,9 +22,13 @@ from dibs.queues.why import explain
 from dibs.states import State
 from dibs.task import NewTask, Task, checked_number, make_task
 
+if TYPE_CHECKING:
+    from dibs.queues.gate import Gate
+
 DEFAULT_TTL = 60.0
 MAX_TTL = 30 * 86400.0
 BATCH = 2000
+PLACE_SETTINGS = ("endpoint", "queue", "region")
 
 
 class Queue(ABC):
@@ -162,13 +166,14 @@ class Queue(ABC):
                 continue
             now = self.clock.boottime()
             if idle_since is None:
-                idle_since, pause = now, 0.01
+                idle_since, pause = now, self.first_pause
             left = None if wait is None else wait - (now - idle_since)
             if left is not None and left <= 0:
                 return
             pause = min(pause * 1.5, self.idle_seconds)
             self._wait(min(pause * (0.75 + self.rng.random() / 2), pause if left is None else left))
 
+    first_pause = 0.01
     idle_seconds = 1.0
 
     def _wait(self, seconds: float) -> None:
@@ -268,6 +273,10 @@ class Queue(ABC):
     def stats(self) -> Stats:
         """Counts by state, priority, project and label."""
 
+    def cost(self) -> dict[str, Any]:
+        """Requests and money, for a task and for an idle worker, where the medium charges by the request."""
+        raise Unsupported("this queue asks nothing that is paid for by the request; only buckets have a cost")
+
     @abstractmethod
     def detail(self, ref: str) -> Detail:
         """Everything known about one task: who holds it, its attempts, result, what it waits for."""
@@ -301,6 +310,26 @@ class Queue(ABC):
     @abstractmethod
     def purge(self, state: State | str = State.COMPLETED, *, older_than: float = 3600.0) -> int:
         """Delete finished tasks (completed, failed or cancelled) that ended more than `older_than` seconds ago."""
+
+    # Move
+
+    @property
+    def address(self) -> str:
+        """Names the queue, wherever it was opened from, without secrets: what was moved says where it went by it.
+        Of the settings in the URL only those count that say which queue it is."""
+        from dibs.redact import redact
+
+        place, _, query = self.url.partition("?")
+        kept = sorted(part for part in query.split("&") if part.partition("=")[0] in PLACE_SETTINGS)
+        return redact("?".join([place, "&".join(kept)] if kept else [place]))
+
+    def gate(self) -> "Gate":
+        """How whole tasks leave this queue and come in; Unsupported where `capabilities.admits` is false."""
+        scheme = self.url.partition(":")[0]
+        raise Unsupported(
+            f"{scheme}: cannot let whole tasks in or out (ids, attempts, history); "
+            f"use file: for `dibs move` and `dibs copy`, or push the payloads"
+        )
 
     def close(self) -> None:
         """Give up the session; leases still held are left to expire. Safe to call twice."""

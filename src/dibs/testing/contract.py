@@ -12,6 +12,7 @@ from dibs.testing.topics.keeping import Keeping
 from dibs.testing.topics.keys import KeyRules
 from dibs.testing.topics.leases import Leases
 from dibs.testing.topics.limits import Limits
+from dibs.testing.topics.moving import Moving
 from dibs.testing.topics.order import Order
 from dibs.testing.topics.races import Races
 from dibs.testing.topics.scheduling import Scheduling
@@ -22,6 +23,6 @@ from dibs.testing.topics.waiting import Waiting
 
 class QueueContract(
     Basics, Order, KeyRules, Filters, Scheduling, Dependencies, Leases, Fencing, Guards, Keeping, Hosts, Attempts,
-    Steering, Views, Batches, Waiting, Limits, Races,
+    Steering, Views, Batches, Waiting, Limits, Races, Moving,
 ):  # fmt: skip
     """The whole contract. See `dibs.testing` for how to use it, `dibs.testing.harness` for the hooks."""

@@ -49,7 +49,7 @@ class DirectoryQueue(LeasedQueue):
     """A queue that is a folder of files."""
 
     capabilities = Capabilities(
-        facets=False, scheduling=False, dependencies=False, settings=False, order=False, owned=False
+        facets=False, scheduling=False, dependencies=False, settings=False, order=False, owned=False, admits=False
     )
     idle_seconds = 0.5
 

@@ -7,13 +7,14 @@ and a note of a step that was refused is ignored.
 
 import random
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dibs.clock import Clock
 from dibs.errors import BadInput
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import Layout
+from dibs.queues.history import event_record
 from dibs.queues.views import Event
 from dibs.states import Cell, State
 from dibs.task import decode, encode
@@ -40,8 +41,17 @@ class Notes:
         by = f"{LOST}{self._rng.getrandbits(32):08x}"
         return self._write(self._layout.note(task_id, cell.epoch, by), what, cell.holder, {"error": error})
 
+    def repeat(self, task_id: str, cell: Cell, event: Event) -> None:
+        """What was noted in the queue that the task came from."""
+        record = event_record(event)
+        by = cell.holder if event.what == "completed" else "moved"
+        self._put(self._layout.note(task_id, record.pop("epoch"), by), encode(record))
+
     def _write(self, path: str, what: str, worker: str, more: dict[str, Any]) -> str:
         data = encode({"what": what, "worker": worker, "at": round(self._clock.wall(), 3), **more})
+        return self._put(path, data)
+
+    def _put(self, path: str, data: bytes) -> str:
         try:
             self._fs.write(path, data)
         except FileNotFoundError:
@@ -59,13 +69,13 @@ class Notes:
         """What the holder said when it completed; None when it said nothing."""
         return self._read(self._layout.note(task_id, cell.epoch, cell.holder), cell.epoch, cell.holder)
 
-    def history(self, task_id: str, cell: Cell) -> tuple[Event, ...]:
-        """How each lease ended, oldest first."""
+    def history(self, task_id: str, cell: Cell, names: Iterable[str] | None = None) -> tuple[Event, ...]:
+        """How each lease ended, oldest first. `names`: of its notes, for who has listed them."""
         if cell.epoch == 0:
             return ()
         folder = self._layout.note(task_id, 0, "").rpartition("/")[0]
         events: dict[int, Event] = {}
-        for name in sorted(self.by_task(folder).get(task_id, ())):
+        for name in sorted(self.by_task(folder).get(task_id, ()) if names is None else names):
             epoch_text, _, by = name[33:].partition(".")
             epoch = int(epoch_text) if epoch_text.isdigit() else -1
             event = self._read(f"{folder}/{name}", epoch, by)

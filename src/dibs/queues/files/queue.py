@@ -269,8 +269,15 @@ class FilesQueue(Queue):
         task_id = ref if is_id(ref) else self._parts.lookup_key(ref)
         found = None if task_id is None else self._parts.finder.locate(task_id)
         if found is None:
-            raise TaskNotFound(f"no task with id or key {ref!r} in {self.root}; `dibs list` shows what there is")
+            raise self._unknown(ref)
         return found
+
+    def _unknown(self, ref: str) -> TaskNotFound:
+        from dibs.queues.files.departing import Departing
+
+        to = Departing(self._parts, self._waits).leaving([ref]).get(ref) if is_id(ref) else None
+        where = f"it is on its way to {to}" if to else "`dibs list` shows what there is"
+        return TaskNotFound(f"no task with id or key {ref!r} in {self.root}; {where}")
 
     def _read(self, found: Found) -> Task:
         for _ in range(5):

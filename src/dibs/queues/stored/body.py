@@ -6,11 +6,19 @@ from dibs.errors import BadInput
 from dibs.facets import facet_of
 from dibs.lease import Record, Seen
 from dibs.queues.history import event_of, event_record, lengthened
-from dibs.queues.stored.layout import marker_key, seed_key
+from dibs.queues.stored.layout import leaving_key, marker_key, seed_key
 from dibs.queues.views import Event
 from dibs.states import Cell
 from dibs.task import Task, task_from_record
 from dibs.values import dataclass, replace
+
+
+class Leaving(NamedTuple):
+    """The task is on its way to another queue, where it will stand as it did here."""
+
+    to: str
+    state: str
+    due: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,7 @@ class Body:
     ended: float = 0.0  # the store's time
     apart: bool = False  # the payload is kept apart
     purged: bool = False  # about to be deleted: as good as gone
+    leaving: Leaving | None = None  # moved away: no task of this queue any more
 
     @property
     def seeded(self) -> bool:
@@ -39,6 +48,8 @@ class Body:
         data.update({name: True for name in ("apart", "purged") if getattr(self, name)})
         if self.ended:
             data["ended"] = self.ended
+        if self.leaving is not None:
+            data["leaving"] = self.leaving._asdict()
         return data
 
     def moved(self, event: Event | None = None, ended: float = 0.0) -> "Body":
@@ -54,6 +65,8 @@ class Body:
         if self.seeded:
             return self.seed
         facet = facet_of(self.task)
+        if self.leaving is not None:
+            return leaving_key(self.task.id, facet.code, self.move, self.leaving.to)
         return marker_key(self.task.id, facet.code, facet.priority, self.move, cell, self.ended)
 
 
@@ -94,6 +107,7 @@ def body_of(record: Record, sown: Task | None = None) -> Body:
         task = task_from_record({"payload": None, **data["task"]} if apart else data["task"], record.cell)
         history = tuple(event_of(event) for event in data.get("history", ()))
         ended = float(data.get("ended", 0.0))
-        return Body(task, int(data["move"]), history, ended, apart, bool(data.get("purged")))
+        leaving = Leaving(**data["leaving"]) if "leaving" in data else None
+        return Body(task, int(data["move"]), history, ended, apart, bool(data.get("purged")), leaving)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"not a task's cell: {error!r}") from None

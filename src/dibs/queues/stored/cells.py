@@ -135,10 +135,10 @@ class Cells:
         if known.seen.version:
             return self.leases.swap(cell_key(known.task.id), known.seen.version, record)
         seen = self._first(known.task.id, record)
-        if self.store.get(known.marker) is None:
+        if self.store.get(known.marker) is None and self.store.get(body_of(record).marker(record.cell)) is None:
             self._undo(known.task.id, seen)
             raise Changed(known.task.id)
-        return seen
+        return seen  # if the seed is gone and our marker there, somebody met both, and went on for us
 
     def whole(self, known: Known) -> Task:
         """The task with its payload, wherever that is kept."""
@@ -193,6 +193,8 @@ class Cells:
             self._delete(known)
         elif known.marker == marker.key:
             return known
+        elif marker.seed and self.store.get(marker.key) is None:
+            pass  # an old listing; and to make a marker would vouch for a cell that may have to be undone, see `_swap`
         elif marker.move <= known.body.move:
             self.ensure_marker(known)
             self._drop(marker.key)

@@ -8,6 +8,7 @@
     claimed/<shard>/… blocked/<shard>/…
     scheduled/<UTC hour>/<minute>/<id>.<facet>.<move>.<due in ms>
     completed/<UTC hour>/<shard>/…  failed/…  cancelled/…
+    moving/<hash of the address>/<shard>/…                on their way to another queue
     keys/…  facets/<code>  waits/<dependency>/<id>  paused
 
 The cell is the truth, a marker only says where to look. A task pushed ready, with nothing to look up about it, is
@@ -88,6 +89,14 @@ def marker_key(task_id: str, facet: str, priority: int, move: int, cell: Cell, e
     if cell.state in (State.CLAIMED, State.BLOCKED):
         return f"{folder}/{shard(task_id)}/{name}"
     return f"{folder}/{hour_of(ended)}/{shard(task_id)}/{name}"
+
+
+def leaving_folder(to: str) -> str:
+    return f"moving/{hashlib.sha256(to.encode()).hexdigest()[:12]}/"
+
+
+def leaving_key(task_id: str, facet: str, move: int, to: str) -> str:
+    return f"{leaving_folder(to)}{shard(task_id)}/{task_id}.{facet}.{move}"
 
 
 def parse_marker(key: str) -> Marker | None:

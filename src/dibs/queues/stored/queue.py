@@ -4,8 +4,9 @@ import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
@@ -22,7 +23,8 @@ from dibs.queues.stored.body import Known, body_of
 from dibs.queues.stored.cells import Cells, event
 from dibs.queues.stored.discovery import Discovery
 from dibs.queues.stored.known_facets import KnownFacets
-from dibs.queues.stored.layout import Marker, cell_key
+from dibs.queues.stored.lanes import Lanes
+from dibs.queues.stored.layout import Marker, cell_key, parse_marker
 from dibs.queues.stored.looks import Looks
 from dibs.queues.stored.pusher import Pusher
 from dibs.queues.stored.root import open_root
@@ -34,6 +36,9 @@ from dibs.states import Cell, State
 from dibs.stores.store import Changed, Store, Unsure
 from dibs.task import Task, checked_number, encode, is_id, new_id
 from dibs.values import replace
+
+if TYPE_CHECKING:
+    from dibs.queues.gate import Gate
 
 
 class StoredQueue(LeasedQueue):
@@ -59,6 +64,7 @@ class StoredQueue(LeasedQueue):
         super().__init__(url, store, pid=pid, process=process, clock=clock, host=host, rng=rng)
         kept = open_root(store, url, clock, create=create, retention=retention)
         self._store = store
+        self._lanes = Lanes(store.lanes)
         self._cells = cells = Cells(self._leases)
         self._keys = Keys(store, clock=clock, rng=self.rng, host=self.host, process=process)
         asking = 0.0 if self.asking_is_cheap else self.fresh_seconds
@@ -88,7 +94,7 @@ class StoredQueue(LeasedQueue):
             if task.after and not task.duplicate and self._steps.unblock(task.id):
                 known = self._cells.read(task.id)
                 pushed[number] = task if known is None else task.standing(known.cell)
-        self._discovery.forget()
+        self._discovery.pushed(max(task.priority for task in pushed))
         return pushed
 
     # Claim
@@ -98,20 +104,34 @@ class StoredQueue(LeasedQueue):
         if self._pausing.seen():
             return []
         leases: list[Lease] = []
+        trouble: StorageError | None = None
         look = Look()
         while len(leases) < limit:
-            marker = self._discovery.next(wanted, look)
-            if marker is None:
+            most = min(limit - len(leases), self._lanes.many)
+            found = self._discovery.some(most, wanted, look)
+            if not found:
                 if leases or not self._run_upkeep():
                     break
                 look = Look()
                 continue
-            lease = self._claim(marker, ttl)
-            if lease is not None:
-                leases.append(lease)
-            else:
-                self._discovery.missed(wanted)
+            for lease in self._lanes.each(partial(self._try, ttl), found):
+                if isinstance(lease, Lease):
+                    leases.append(lease)
+                elif lease is None:
+                    self._discovery.missed(wanted)
+                else:
+                    trouble = lease
+            if trouble is not None:
+                if not leases:
+                    raise trouble
+                break  # what was claimed is not given up for what was not
         return leases
+
+    def _try(self, ttl: float, marker: Marker) -> Lease | StorageError | None:
+        try:
+            return self._claim(marker, ttl)
+        except StorageError as error:
+            return error
 
     def _claim(self, marker: Marker, ttl: float) -> Lease | None:
         if marker.seed:
@@ -195,6 +215,13 @@ class StoredQueue(LeasedQueue):
         if done is not None:
             with suppress(StorageError):  # it is completed; what waited for it is found by the next upkeep
                 self._free_waiting(done.body.task)
+
+    def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
+        return [
+            lost
+            for part in self._lanes.each(lambda lease: super(StoredQueue, self).complete_many([lease]), leases)
+            for lost in part
+        ]
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
         checked_number("delay", delay, 0)
@@ -289,7 +316,10 @@ class StoredQueue(LeasedQueue):
         task_id = ref if is_id(ref) else self._keys.lookup(ref)
         known = None if task_id is None else self._cells.read(task_id)
         if known is None:
-            raise TaskNotFound(f"no task with id or key {ref!r} in {self.url}; `dibs list` shows what there is")
+            left = self._cells.read_any(task_id) if task_id is not None else None
+            leaving = left.body.leaving if left is not None else None
+            where = f"it is on its way to {leaving.to}" if leaving else "`dibs list` shows what there is"
+            raise TaskNotFound(f"no task with id or key {ref!r} in {self.url}; {where}")
         return known
 
     # Steer
@@ -323,7 +353,31 @@ class StoredQueue(LeasedQueue):
     def purge(self, state: State | str = State.COMPLETED, *, older_than: float = 3600.0) -> int:
         if state not in states.TERMINAL:
             raise Refused(f"cannot purge tasks that are {state}; only completed, failed or cancelled ones")
-        return self._steps.purge(State(state), self.store_time() - older_than)
+        before = self.store_time() - older_than if older_than > 0 else float("inf")  # clocks of stores are coarse
+        return self._steps.purge(State(state), before)
+
+    # Move
+
+    def gate(self) -> "Gate":
+        from dibs.queues.stored.admitting import Admitter  # only moving needs these
+        from dibs.queues.stored.departing import Departing
+        from dibs.queues.stored.gate import StoredGate
+
+        departing = Departing(self._cells, self._looks, self._keys, self._waits)
+        admitter = Admitter(
+            self._cells, self._keys, self._waits, self._facets, self._steps, self.clock, self._pusher.find
+        )
+        return StoredGate(
+            self.address, self._cells, self._keys, departing, admitter, self._tend, self._discovery.forget
+        )
+
+    def _tend(self) -> None:
+        """As a claimer does who has met every held task: first leases are found by their seeds only."""
+        for known in self._looks.known(State.CLAIMED):
+            marker = parse_marker(known.marker)
+            if marker is not None and marker.seed:
+                self._upkeep.watch(marker, known)
+        self._run_upkeep()
 
 
 def _completed_by(held: Held, cell: Cell) -> bool:
