@@ -20,6 +20,7 @@ MEMORY = "/dev/shm"
 OPTIONAL = {"_strace.py": strace.works, "_faketime.py": lambda: shutil.which("faketime") is not None}
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are processors: many tests wait for servers, or for time to pass."""
     return (os.cpu_count() or 1) * 3 // 2 + 1

@@ -15,7 +15,7 @@ from functools import partial
 from threading import Lock, Timer
 from typing import Any, TypeVar
 
-from dibs.clock import Clock
+from dibs.clock import SYSTEM, Clock
 from dibs.errors import StorageError, Unsupported
 from dibs.stores.meter import Meter
 from dibs.stores.object_errors import trouble
@@ -27,6 +27,8 @@ DISCARD_MANY = 100
 GONE_MANY = 10_000
 PAGE = 1000
 T = TypeVar("T")
+#: By name: when it was measured, and the store's time less boottime. One for the process, so that all its queues agree.
+_OFFSETS: dict[str, tuple[float, float]] = {}
 
 
 class ObjectStore:
@@ -57,7 +59,7 @@ class ObjectStore:
         self._prefix = f"{prefix}/" if prefix else ""
         self._patience = patience
         self._probe = probe
-        self._offset: tuple[float, float] | None = None  # (when measured, the store's time less boottime)
+        self._offsets = _OFFSETS if clock is SYSTEM else {}
         self._lock = Lock()
         self._there: set[str] | None = None
         self._verified = False
@@ -182,7 +184,8 @@ class ObjectStore:
     def now(self) -> float:
         """By the time that the store gives a new object, which is cut to the second: late, never early."""
         now = self._clock.boottime()
-        if self._offset is None or now - self._offset[0] > PROBE_SECONDS:
+        measured, offset = self._offsets.get(self.name, (-PROBE_SECONDS, 0.0))
+        if now - measured >= PROBE_SECONDS:
             path = self._path(f"{self._probe}/{self._rng.getrandbits(32):08x}")
 
             def ask() -> Any:
@@ -193,15 +196,17 @@ class ObjectStore:
 
             meta = self._asked(ask, "read the clock of")
             now = self._clock.boottime()
-            self._offset = (now, meta["last_modified"].timestamp() - now)
+            offset = meta["last_modified"].timestamp() - now
+            self._offsets[self.name] = (now, offset)
             self.discard(path[len(self._prefix) :])
-        return self._offset[1] + now
+        return offset + now
 
     def _learn(self, past: float) -> None:
         """A time that the store gave to an object is over: the store's clock is at least there."""
         now = self._clock.boottime()
-        if self._offset is not None and past - now > self._offset[1]:
-            self._offset = (self._offset[0], past - now)
+        measured, offset = self._offsets.get(self.name, (0.0, float("inf")))
+        if past - now > offset:
+            self._offsets[self.name] = (measured, past - now)
 
     # Asking
 
