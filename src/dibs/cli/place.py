@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dibs.queues.queue import Queue
 
+_REMOTE = ("s3", "gs", "az", "sqs")
 _PATHS = ("file", "dir", "lmdb", "specs")  # schemes whose body is a path
 _PATH_PARAMETERS = ("done", "leases")
 
@@ -64,7 +65,7 @@ def open_place(place: Place, *, create: bool = False, look: bool = False, **opti
             "a path, such as queues/scrape",
             USAGE,
         )
-    if scheme in ("file", "sqs"):
+    if scheme == "file" or scheme in _REMOTE:
         options["create"] = create
     elif scheme == "dir":
         options["create"] = not look  # the folder is a queue already; what else it needs is made beside it
@@ -79,7 +80,7 @@ def opened(args: Namespace, *, look: bool = False) -> Queue:
 def _typed(queue: str, scheme: str) -> str:
     """A plain path gets the scheme of the provider; a URL stays as it is."""
     plain = split_url(queue)[0] == "file" and not queue.lower().startswith("file:")
-    return f"{scheme}:{queue}" if plain else queue
+    return f"{scheme}:{'//' if scheme in _REMOTE else ''}{queue}" if plain else queue
 
 
 def _absolute(url: str, base: str) -> str:

@@ -31,7 +31,9 @@ def open_queue(url: str = DEFAULT_URL, **options: Any) -> "Queue":
     scheme, path, query = split_url(url)
     if scheme not in BACKENDS:
         known = ", ".join(f"{name}:" for name in BACKENDS)
-        raise BadInput(f"no backend for {scheme!r} in {url!r}; known: {known} (a bare path is file:)")
+        from dibs.redact import redact
+
+        raise BadInput(f"no backend for {scheme!r} in {redact(url)!r}; known: {known} (a bare path is file:)")
     _, module, name = BACKENDS[scheme]
     settings: dict[str, str] = {}
     if query:

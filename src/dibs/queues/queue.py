@@ -344,7 +344,9 @@ class Queue(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.url}>"
+        from dibs.redact import redact
+
+        return f"<{type(self).__name__} {redact(self.url)}>"
 
 
 def _working_folder() -> str | None:

@@ -51,6 +51,8 @@ def refusal(error: Exception, operation: str, address: Address) -> DibsError:
     if isinstance(error, boto.CredentialRetrievalError | boto.TokenRetrievalError | boto.SSOError):
         return StorageError("AWS credentials cannot be had; log in again (aws sso login), or look at the profile")
     if isinstance(error, ValueError) and "endpoint" in str(error).lower():
+        if not address.endpoint:  # made of an empty region
+            return BadInput("sqs needs a region; set AWS_REGION, or ?region= in the URL")
         return BadInput(f"endpoint {address.endpoint!r} is not acceptable; write https://HOST[:PORT]")
     if isinstance(error, UNANSWERED):
         kind, what = (

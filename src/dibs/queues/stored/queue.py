@@ -32,6 +32,7 @@ from dibs.queues.stored.steps import Steps
 from dibs.queues.stored.upkeep import Upkeep
 from dibs.queues.stored.waits import Waits
 from dibs.queues.views import Claim, Detail, Stats
+from dibs.redact import redact
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Store, Unsure
 from dibs.task import Task, checked_number, encode, is_id, new_id
@@ -62,7 +63,7 @@ class StoredQueue(LeasedQueue):
         rng: random.Random | None = None,
     ) -> None:
         super().__init__(url, store, pid=pid, process=process, clock=clock, host=host, rng=rng)
-        kept = open_root(store, url, clock, create=create, retention=retention)
+        kept = open_root(store, redact(url), clock, create=create, retention=retention)
         self._store = store
         self._lanes = Lanes(store.lanes)
         self._cells = cells = Cells(self._leases)
@@ -319,7 +320,7 @@ class StoredQueue(LeasedQueue):
             left = self._cells.read_any(task_id) if task_id is not None else None
             leaving = left.body.leaving if left is not None else None
             where = f"it is on its way to {leaving.to}" if leaving else "`dibs list` shows what there is"
-            raise TaskNotFound(f"no task with id or key {ref!r} in {self.url}; {where}")
+            raise TaskNotFound(f"no task with id or key {ref!r} in {redact(self.url)}; {where}")
         return known
 
     # Steer
