@@ -148,8 +148,8 @@ class Runner:
             self._queue._wait(pause)  # the backend knows when something may have become ready
 
     def _longer(self, pause: float) -> float:
-        longest = 0.05 if self._job.until_empty else self._queue.idle_seconds
-        return min(pause * 1.5 or _FIRST_PAUSE, longest)
+        longest = 5 * self._queue.first_pause if self._job.until_empty else self._queue.idle_seconds
+        return min(pause * 1.5 or self._queue.first_pause, longest)
 
     def _storage_trouble(self, error: StorageError, outages: int) -> None:
         """An outage passes; but whoever waits for an empty queue wants to know rather than to wait for ever."""
@@ -190,8 +190,10 @@ class Runner:
         return min(by_job, by_task)
 
     def _record(self, lease: Lease, outcome: Done | Failed | GivenUp) -> tuple[int | None, str]:
-        """Take the step that the outcome asks for; an outage is waited out while the lease holds."""
+        """Take the step that the outcome asks for; an outage is waited out while the lease holds. A step whose answer
+        was lost may be taken again: it is found done, or done now."""
         pause = _FIRST_PAUSE
+        until = lease.deadline
         while True:
             try:
                 return self._step(lease, outcome)
@@ -200,7 +202,7 @@ class Runner:
                 return LOST, str(error)
             except StorageError as error:
                 self._channel.send({"trouble": str(error)})
-                if not lease.held:
+                if self._now() >= until and not lease.held:
                     return LOST, str(error)
                 pause = min(pause * 2, 1.0)
                 self._queue.clock.sleep(pause)

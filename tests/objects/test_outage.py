@@ -1,0 +1,54 @@
+"""A worker whose network goes away: it finishes what it may, takes nothing, and goes on when the network is back."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import dibs
+from dibs.queues.queue import Queue
+from dibs.states import State
+from servers.proxy import FaultProxy
+
+Url = Callable[..., str]
+
+
+def completed(queue: Queue) -> int:
+    return queue.stats().states[State.COMPLETED]
+
+
+def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.1)
+
+
+def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy) -> None:
+    direct = dibs.open(url())
+    direct.push_many(range(30))
+    place = url(endpoint=proxy.endpoint, idle=0.2, fresh=1, upkeep=1, patience=1, timeout=5)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "dibs", "work", place, "-j", "2", "--ttl", "60", "--", "sleep", "0.2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        until(lambda: completed(direct) >= 4)
+        proxy.cut()
+        before = completed(direct)
+        time.sleep(7)
+        assert worker.poll() is None, "it gave up"
+        assert completed(direct) <= before
+        assert direct.stats().states[State.CLAIMED] <= 2
+        proxy.mend()
+        until(lambda: completed(direct) == 30)
+        worker.terminate()
+        out, _ = worker.communicate(timeout=60)
+    finally:
+        worker.kill()
+        worker.wait()
+    assert worker.returncode == 0, out
+    assert "cannot reach" in out and "s3cr3t" not in out and "Traceback" not in out
+    assert all(task.epoch == 1 for task in direct.tasks(State.COMPLETED)), "what was held was run again"
