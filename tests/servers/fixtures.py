@@ -28,7 +28,7 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with shared.use("rclone", run_folder(tmp_path_factory)) as server:
         yield server

@@ -73,7 +73,6 @@ class ObjectStore:
             self.meter.add("get")
             answer = self._obstore.get(self._driver, path)
             meta = answer.meta
-            self._learn(meta["last_modified"].timestamp())
             return Entry(bytes(answer.bytes()), meta["e_tag"], meta["last_modified"].timestamp())
 
         try:
@@ -200,13 +199,6 @@ class ObjectStore:
             self._offsets[self.name] = (now, offset)
             self.discard(path[len(self._prefix) :])
         return offset + now
-
-    def _learn(self, past: float) -> None:
-        """A time that the store gave to an object is over: the store's clock is at least there."""
-        now = self._clock.boottime()
-        measured, offset = self._offsets.get(self.name, (0.0, float("inf")))
-        if past - now > offset:
-            self._offsets[self.name] = (measured, past - now)
 
     # Asking
 
