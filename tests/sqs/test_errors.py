@@ -93,7 +93,7 @@ def test_a_queue_is_opened_by_its_url(queue: SqsQueue, open_sqs: Open) -> None:
 def test_a_plain_name_is_a_queue_where_the_type_is_sqs(monkeypatch: pytest.MonkeyPatch, sqs_server: Server) -> None:
     monkeypatch.setenv("DIBS_QUEUE_TYPE", "sqs")
     place = find("scrape")
-    assert place.url == "sqs:scrape"
+    assert place.url == "sqs://scrape"
     monkeypatch.setenv("AWS_REGION", REGION)
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", sqs_server.endpoint)
     with pytest.raises(FormatError, match="no SQS queue scrape at eu-west-1"):
