@@ -214,24 +214,26 @@ class ObjectStore:
     def _verify(self) -> None:
         """A store that ignores conditions would give every task to everybody: find out before the first write."""
         self._verified = True
-        mark = f"{self._probe}/conditions"
-        kept = True
+        kept = False
+        with suppress(Changed):  # replaces nothing: there is no such object
+            fresh = f"{self._probe}/{self._rng.getrandbits(64):016x}"
+            self._write(fresh, b"?\n", {"e_tag": '"0123456789abcdef0123456789abcdef"'}, "none")
+            self._refuse()
         for _ in range(2):  # the first may create it
-            with suppress(Exists):
-                self._write(mark, f"{self._rng.getrandbits(64):016x}\n".encode(), "create", None)
-                continue
-            break
-        else:
-            kept = False
-        with suppress(Changed):
-            self._write(mark, b"?\n", {"e_tag": '"0123456789abcdef0123456789abcdef"'}, "none")
-            kept = False
+            try:
+                self._write(f"{self._probe}/conditions", f"{self._rng.getrandbits(64):016x}\n".encode(), "create", None)
+            except Exists:
+                kept = True
+                break
         if not kept:
-            self._verified = False
-            raise StorageError(
-                f"{self.name} ignores the conditions of writes (If-None-Match, If-Match): two workers could hold one "
-                "task; use a server that honours them, such as Amazon S3, MinIO, SeaweedFS or Cloudflare R2"
-            )
+            self._refuse()
+
+    def _refuse(self) -> None:
+        self._verified = False
+        raise StorageError(
+            f"{self.name} ignores the conditions of writes (If-None-Match, If-Match): two workers could hold one "
+            "task; use a server that honours them, such as Amazon S3, MinIO, SeaweedFS or Cloudflare R2"
+        )
 
     def _write(self, key: str, data: bytes, mode: Any, version: str | None) -> str:
         if not self._verified:
