@@ -155,18 +155,15 @@ class ObjectStore:
         while True:
             stream = self._obstore.list(self._driver, folder.rstrip("/") or None, offset=offset, chunk_size=PAGE)
             try:
-                while page := self._asked(partial(self._page, stream), f"list {folder}", once=True):
+                self.meter.add("list")
+                while page := self._asked(partial(next, stream, []), f"list {folder}", once=True):
                     yield page
                     offset = page[-1]["path"]
-                    if len(page) < PAGE:
-                        return
+                    if len(page) == PAGE:  # else it was the last; a store that cuts pages short is counted too low
+                        self.meter.add("list")
                 return
             except Again:
                 continue
-
-    def _page(self, stream: Any) -> Any:
-        self.meter.add("list")
-        return next(stream, [])
 
     def folders(self, prefix: str) -> Iterator[str]:
         if self._missing(prefix):
