@@ -59,7 +59,10 @@ class Mover:
         dry_run: bool = False,
         copying: bool = False,
         tell: Tell | None = None,
+        only: Callable[[Parcel], bool] | None = None,
     ) -> None:
+        """`only`: of what waits in the source, that for which this is true."""
+        self._only = only
         self._queue = source
         self._source = source.gate()
         self._target = target.gate() if target is not None else None
@@ -118,9 +121,12 @@ class Mover:
     def _sweep(self, target: Gate) -> int:
         sent = 0
         for state in ORDER:
-            for batch, since in self._batches(self._source.export(state)):
+            for batch, since in self._batches(self._export(state)):
                 sent += self._send(target, self._welcome(target, batch), since)
         return sent + self._sweep_blocked(target)
+
+    def _export(self, state: State) -> Iterator[Parcel]:
+        return filter(self._only, self._source.export(state)) if self._only else self._source.export(state)
 
     def _sweep_blocked(self, target: Gate) -> int:
         sent = 0
@@ -128,7 +134,7 @@ class Mover:
             some = 1
             while some:
                 some = self.report.held_back = 0
-                for batch, since in self._batches(self._source.export(State.BLOCKED)):
+                for batch, since in self._batches(self._export(State.BLOCKED)):
                     welcome = self._welcome(target, batch)
                     free = self._send_in_turn(target, welcome, since, going)
                     self.report.held_back += len(welcome) - free
@@ -228,7 +234,7 @@ class Mover:
         for batch, _ in self._batches(marked):
             self._tally(batch)
         for state in (*ORDER, State.BLOCKED):
-            for batch, _ in self._batches(self._source.export(state)):
+            for batch, _ in self._batches(self._export(state)):
                 welcome = self._welcome(self._target, batch) if self._target else batch
                 waiting = Waiting(self._source, self._target, going)
                 free = [parcel for parcel in welcome if state is not State.BLOCKED or waiting.free(parcel)]
