@@ -109,8 +109,8 @@ def _live_and_die(kind: str, place: str, n: int) -> None:
 
 
 def _check(kind: str, place: str) -> None:
-    """A reservation whose taker died is found again, not waited for. One that was killed while it made the mark by which
-    others would find its lease, over a store, is not: that one comes back when it runs out."""
+    """A reservation whose taker died is found again, not waited for. Over a store, one whose taker was killed before it
+    made the mark by which others would find the lease is not: it comes back when it runs out."""
     _come_to_rest(kind, place, SYSTEM)
     here, shared = _queues(kind, place)
     lost = [claim for claim in shared.claimed() if claim.id not in {task.id for task in here.tasks()}]

@@ -29,6 +29,7 @@ GROUPS = {
         "purge": ("dibs.cli.steer", "delete old finished tasks"),
         "move": ("dibs.cli.move", "move whole tasks into another queue"),
         "copy": ("dibs.cli.move", "copy whole tasks into another queue"),
+        "sync": ("dibs.cli.sync", "join a queue here with a shared one, for offline work"),
     },
     "Run": {
         "work": ("dibs.cli.work", "run a command or a function for each task"),

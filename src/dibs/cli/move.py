@@ -70,10 +70,10 @@ def _print(report: Report, command: str, args: Namespace) -> None:
     if report.returned:
         print(f"first finished a move the other way that was broken off: {_tasks(report.returned)}")
     if not report.dry_run:
-        print(f"found in {clean(args.target)}: {report.confirmed:,} of {report.total + report.along:,}")
+        print(f"found in {clean(redact(args.target))}: {report.confirmed:,} of {report.total + report.along:,}")
     if command == "move" and report.left and not report.dry_run:
         stay = ", ".join(f"{number:,} {state}" for state, number in report.left.items())
-        print(f"left in {clean(args.queue)}: {stay}")
+        print(f"left in {clean(redact(args.queue))}: {stay}")
     _warn(report, command, args)
 
 
@@ -90,7 +90,8 @@ def _warn(report: Report, command: str, args: Namespace) -> None:
     if report.on_the_way:
         warn(f"{_tasks(report.on_the_way)} on the way; run the same command again to finish")
     for address, number in report.elsewhere.items():
-        warn(f"{_tasks(number)} on the way from {clean(args.queue)} to {address}; `dibs move` there finishes it")
+        source = clean(redact(args.queue))
+        warn(f"{_tasks(number)} on the way from {source} to {address}; `dibs move` there finishes it")
 
 
 def _tasks(number: int) -> str:

@@ -33,6 +33,10 @@ class Gate(ABC):
     def export(self, state: State) -> Iterator[Parcel]:
         """Every task of a state that can be read. A snapshot by reading, not a transaction."""
 
+    def ids(self, state: State) -> Iterator[str]:
+        """Of every task of a state, from their names alone where that can be."""
+        return (parcel.id for parcel in self.export(state))
+
     @abstractmethod
     def find(self, ref: str) -> Parcel | None:
         """The task with this id or key; None when there is none, or it has departed."""

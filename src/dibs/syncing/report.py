@@ -45,7 +45,6 @@ class Report:
     failed: int = 0
     cancelled: int = 0
     renewed: int = 0
-    lapsed: int = 0  # reservations that ran out, and that nobody has taken yet
     withdrawn: int = 0  # the reservation was lost before they were finished here: they are no task of ours any more
     given_back: int = 0
     vanished: int = 0  # reserved, but no longer here: moved or purged by somebody

@@ -22,7 +22,6 @@ from dibs.values import replace
 BATCH = 100
 HOLD_SECONDS = 6 * 3600.0
 SHORTEST_HOLD = 10.0
-DONE_HERE_SECONDS = 600.0
 
 
 def sync(local: Queue, remote: str, **settings: Any) -> Report:
@@ -69,7 +68,6 @@ class Syncer:
         self._batch = batch
         self._telling = Telling(self._sides)
         self._reserving = Reserving(self._sides, hold, filters or {})
-        self._told_done: float | None = None
 
     @property
     def conflicts_file(self) -> str:
@@ -86,7 +84,7 @@ class Syncer:
         self._reserving.recover()
         self._telling.finished()
         self._telling.born_here()
-        self._done_here()
+        self._telling.done_here()
         if give_back:
             self._reserving.give_back()
         else:
@@ -95,12 +93,6 @@ class Syncer:
             self._telling.finished()  # what had to be reserved again may be finished here already
         report.reserved = len(self._journal.entries)
         return report
-
-    def _done_here(self) -> None:
-        now = self._sides.local.clock.boottime()
-        if self._told_done is None or now - self._told_done >= DONE_HERE_SECONDS:
-            self._telling.done_here()
-            self._told_done = now
 
     def close(self) -> None:
         self._remote.close()

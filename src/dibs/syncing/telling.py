@@ -4,7 +4,6 @@ Told twice is told once: a task that stands there as we would have it, at our ep
 there at any other epoch is somebody else's: then ours came too late, and is kept as a conflict.
 """
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -136,18 +135,11 @@ class Telling:
         """Copy up what was pushed and completed here before it could go up."""
         sides = self._sides
         journal = sides.journal
-        elsewhere = journal.elsewhere()
-        seen: set[str] = set()
-
-        def untold() -> Iterator[Parcel]:
-            for parcel in sides.gate.export(State.COMPLETED):
-                seen.add(parcel.id)
-                if parcel.id not in journal.told and parcel.id not in journal.entries and parcel.id not in elsewhere:
-                    yield parcel
-
-        found = untold()
-        while batch := list(islice(found, BATCH)):
-            outcomes = sides.far_gate.admit(batch)
+        completed = set(sides.gate.ids(State.COMPLETED))
+        untold = iter(completed - journal.told - journal.entries.keys() - journal.elsewhere())
+        while batch := list(islice(untold, BATCH)):
+            found = [parcel for parcel in map(sides.gate.find, batch) if parcel and parcel.state is State.COMPLETED]
+            outcomes = sides.far_gate.admit(found)
             sides.report.done_here += sum(outcome is Outcome.ADDED for outcome in outcomes.values())
             journal.note(Entry(task_id, 0, TOLD) for task_id in outcomes)
-        journal.note(Entry(task_id, 0, GONE) for task_id in journal.told - seen)  # purged here: nothing to remember
+        journal.note(Entry(task_id, 0, GONE) for task_id in journal.told - completed)  # purged: nothing to remember

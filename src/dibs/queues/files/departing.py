@@ -40,6 +40,10 @@ class Departing:
                 with suppress(FileNotFoundError, BadInput):  # it moved on, or is damaged: then it stays
                     yield self._found(one)
 
+    def ids(self, state: State) -> Iterator[str]:
+        finder = self._parts.finder
+        return (found.name.id for folder in finder.folders(state) for found in finder.in_folder(state, folder))
+
     def find(self, ref: str) -> Parcel | None:
         """Raises BadInput when it is damaged."""
         task_id = ref if is_id(ref) else self._parts.lookup_key(ref)

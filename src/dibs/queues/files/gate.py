@@ -44,6 +44,9 @@ class FilesGate(Gate):
         except OSError as error:
             raise storage_error(error, f"cannot list {self.root}") from error
 
+    def ids(self, state: State) -> Iterator[str]:
+        return self._departing.ids(state)
+
     @told("look into")
     def find(self, ref: str) -> Parcel | None:
         return self._departing.find(ref)
