@@ -48,7 +48,7 @@ class Producer:
 
     def _wish(self, number: int) -> dict[str, Any]:
         stage, rng = self._stage, self._stage.rng
-        if getattr(stage.backend, "plain", False):
+        if stage.plain or getattr(stage.backend, "plain", False):
             return {"payload": number}
         wish: dict[str, Any] = {
             "payload": number, "max_attempts": rng.choice((1, 2, 3)), "max_deaths": rng.choice((1, 3, 8)),
@@ -246,11 +246,12 @@ class Shell:
 class Meddler:
     """Cancels, retries, looks, purges."""
 
-    def __init__(self, stage: Stage, rounds: int, *, purges: float, pace: float = 1.5) -> None:
+    def __init__(self, stage: Stage, rounds: int, *, purges: float, pace: float = 1.5, latest: int = 0) -> None:
         self._stage = stage
         self._rounds = rounds
         self._purges = purges  # the share of rounds that are purges
         self._pace = pace  # TTLs between two rounds, at most
+        self._latest = latest  # of how many pushed last one is chosen; 0: of all
 
     def __call__(self, process: Process) -> None:
         stage, rng = self._stage, self._stage.rng
@@ -265,7 +266,7 @@ class Meddler:
                 state = rng.choice((State.COMPLETED, State.CANCELLED, State.FAILED))
                 attempt(process, partial(queue.purge, state, older_than=older))
             elif stage.pushed:
-                self._meddle(process, queue, rng.choice(stage.pushed).id)
+                self._meddle(process, queue, rng.choice(stage.pushed[-self._latest :]).id)
 
     def _meddle(self, process: Process, queue: Queue, task_id: str) -> None:
         rng, truth = self._stage.rng, self._stage.truth

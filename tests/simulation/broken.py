@@ -9,10 +9,13 @@ from unittest import mock
 from dibs import states
 from dibs.clock import parse_time
 from dibs.keys import Keys
-from dibs.lease import FOR_EVER, Held, Leases, Lost, Record
+from dibs.lease import FOR_EVER, Held, Leases, Lost, Record, Seen
 from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.files.pusher import Pusher
 from dibs.queues.files.session import Session, write_record
+from dibs.queues.stored.body import Known
+from dibs.queues.stored.cells import Cells
+from dibs.queues.stored.layout import cell_key
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Exists
 from dibs.task import decode, encode
@@ -202,11 +205,25 @@ class OldReading(FilesBackend):
     patches = ((Watch, "judge", _judge_old_reading),)
 
 
+def _swap_unlooked(self: Cells, known: Known, record: Record) -> Seen:
+    if known.seen.version:
+        return self.leases.swap(cell_key(known.task.id), known.seen.version, record)
+    return self._first(known.task.id, record)
+
+
+class UnlookedSeed(StoredBackend):
+    """The first step with a fresh task does not look whether the task is still there, or has come and gone."""
+
+    backend = "stored-seeds"
+
+    patches = ((Cells, "_swap", _swap_unlooked),)
+
+
 VARIANTS: dict[str, Any] = {
     variant.__name__: variant
     for variant in (
         DeleteThenCreate, FinishUncompared, ReadThenWrite, NumberedRecords, ForeignWallClock, LateRenewal, BlindPush,
-        SlowHelper, OldReading,
+        SlowHelper, OldReading, UnlookedSeed,
     )
 }  # fmt: skip
 

@@ -97,6 +97,20 @@ class KeyWarCast(QueueCast):
     key_war = True
 
 
+class SeedWarCast(QueueCast):
+    """All about fresh tasks: claimed and cancelled by many at once, done at once and purged at once."""
+
+    def enter(self) -> None:
+        stage = self._stage
+        stage.plain = True
+        for number in range(2):
+            stage.start(f"push{number}", stage.any_host(), Producer(stage, 8, pace=0.3))
+        for _ in range(3):
+            self._start_worker(stage.any_host())
+        for number in range(3):
+            stage.start(f"meddler{number}", stage.any_host(), Meddler(stage, 12, purges=0.5, pace=0.3, latest=2))
+
+
 class LockCast:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage

@@ -1,7 +1,7 @@
 """A store in memory, as several processes see it.
 
 Writes are atomic compare-and-sets. An answer may be lost after the write took effect, or before it does: then it may
-take effect a little later, if its condition still holds. A listing may be old.
+take effect a little later, if its condition still holds. A request may arrive twice. A listing may be old.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from dibs.stores.store import Changed, Entry, Exists, Unsure, checked
 
-from .world import LOST, REFUSED, STALE, VANISHED, Process, World
+from .world import DOUBLED, LOST, REFUSED, STALE, VANISHED, Process, World
 
 T = TypeVar("T")
 Names = list[str]
@@ -22,6 +22,7 @@ class Cloud:
         self.world = world
         self.entries: dict[str, Entry] = {}
         self.count = 0
+        world.doubles = True
         self.dated = world.rng.random() < 0.5  # it says when a value was written, in whole seconds
         self.log: list[tuple[float, str, bool]] = []
         self.late: list[tuple[float, Process, Callable[[], object]]] = []
@@ -156,7 +157,7 @@ class SimStore:
         spoiled = self._world.point(what, key)
         if self._cloud.late:
             self._cloud.deliver()
-        if spoiled is not None and spoiled is not STALE:
+        if spoiled is not None and spoiled not in (STALE, DOUBLED):
             self._process.spoiled += 1
             self._world.say("answer: refused")
             raise Unsure(f"cannot {what} {key}: simulated")
@@ -168,6 +169,10 @@ class SimStore:
             self._cloud.deliver()
         if spoiled is None or spoiled is STALE:
             return act()
+        if spoiled is DOUBLED:
+            answer = act()
+            self._cloud.delay(self._process, act)
+            return answer
         self._process.spoiled += 1
         self._world.say(f"answer: {spoiled}")
         if spoiled is LOST:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from . import machines
-from .cast import Cast, KeyWarCast, LockCast, QueueCast
+from .cast import Cast, KeyWarCast, LockCast, QueueCast, SeedWarCast
 from .directory_backend import DirectoryBackend
 from .files_backend import FilesBackend
 from .files_store_backend import FileStoreBackend
@@ -23,6 +23,7 @@ BACKENDS: dict[str, tuple[type, type]] = {
     "directory": (DirectoryBackend, QueueCast),
     "files-keys": (FilesBackend, KeyWarCast),
     "stored-keys": (StoredBackend, KeyWarCast),
+    "stored-seeds": (StoredBackend, SeedWarCast),
     "locks": (LocksBackend, LockCast),
 }
 EVENTS = 120

@@ -33,6 +33,7 @@ class Stage:
         self.drainer: Process | None = None  # the one that works on when all is calm
         self.keys: tuple[str, ...] = ("a", "b")
         self.keyed = self.rng.choice((0.0, 0.2, 0.8))  # the share of pushes with a key
+        self.plain = False  # then nothing is pushed but payloads
         self._pids = 100
 
     def found(self) -> None:

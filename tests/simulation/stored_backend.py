@@ -69,6 +69,8 @@ class StoredBackend:
             was = UNTOUCHED
         elif task_id in self._void or (before is None and self._truth.known(task_id)):
             # A first step of one who slept until the task was purged. It must be told to nobody, and is undone.
+            if before is not None and now is not None:
+                raise Violation("risen", f"task {task_id} is over and purged, and goes on as {now}")
             (self._void.discard if after is None else self._void.add)(task_id)
             return
         if was != now:

@@ -13,6 +13,7 @@ from .broken import (
     OldReading,
     ReadThenWrite,
     SlowHelper,
+    UnlookedSeed,
     broken,
 )
 from .schedule import Outcome, run
@@ -69,3 +70,7 @@ def test_key_record_deleted_by_a_slow_helper_is_caught() -> None:
 
 def test_old_reading_judged_by_a_new_clock_is_caught() -> None:
     caught(OldReading, "stolen", "two believe")
+
+
+def test_a_first_step_that_does_not_look_for_its_seed_is_caught() -> None:
+    caught(UnlookedSeed, "untrue answer", "risen")

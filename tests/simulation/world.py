@@ -19,6 +19,7 @@ LOST = "lost"  # the call takes effect, and then fails
 REFUSED = "refused"  # the call fails, without effect
 VANISHED = "vanished"  # the call takes effect, is repeated by the medium, and reports that nothing was there
 STALE = "stale"  # a listing is old
+DOUBLED = "doubled"  # the call takes effect and says so, and arrives a second time a little later
 
 
 class Violation(Exception):
@@ -91,6 +92,7 @@ class World:
         self.rng = random.Random(seed)
         self.random = self.rng.random
         self.weather = Weather(self.rng)
+        self.doubles = False  # the medium is far away: what is sent may arrive twice
         self.now = EPOCH
         self.hub = getcurrent()
         self.processes: list[Process] = []
@@ -169,6 +171,8 @@ class World:
             self.count(STALE)
         elif (dice := dice - weather.stale) < weather.lost:
             spoiled = LOST if self.random() < 0.6 else VANISHED
+            if self.doubles and self.random() < 0.3:
+                spoiled = DOUBLED
             self.count(spoiled)
         elif (dice := dice - weather.lost) < weather.refused:
             spoiled = REFUSED
