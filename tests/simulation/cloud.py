@@ -22,7 +22,6 @@ class Cloud:
         self.world = world
         self.entries: dict[str, Entry] = {}
         self.count = 0
-        world.doubles = True
         self.dated = world.rng.random() < 0.5  # it says when a value was written, in whole seconds
         self.log: list[tuple[float, str, bool]] = []
         self.late: list[tuple[float, Process, Callable[[], object]]] = []

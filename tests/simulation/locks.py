@@ -62,6 +62,7 @@ class LocksBackend:
         self._world = world
         self._truth = truth
         self.cloud = Cloud(world)
+        world.doubles = True
         self.cloud.changed = self._changed
         self._cells = dict.fromkeys(NAMES, FREE)
         for name in NAMES:

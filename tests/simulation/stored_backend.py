@@ -23,6 +23,7 @@ class StoredBackend:
         self._world = world
         self._truth = truth
         self.cloud = Cloud(world)
+        world.doubles = True
         self.cloud.changed = self._changed
         self._seeds: set[str] = set()
         self._void: set[str] = set()
