@@ -22,6 +22,8 @@ STORE_MODULES = (dibs.stores.files, dibs.stores.syncing, dibs.stores.refusal)
 
 
 class FileStoreBackend(StoredBackend):
+    far = False
+
     def __init__(self, world: World, truth: Truth) -> None:
         super().__init__(world, truth)
         self.disk = Disk(world, ROOT)

@@ -18,12 +18,13 @@ UNTOUCHED = Cell(State.READY)
 class StoredBackend:
     queue_class: type[StoredQueue] = StoredQueue
     store_class: type[SimStore] = SimStore
+    far = True
 
     def __init__(self, world: World, truth: Truth) -> None:
         self._world = world
         self._truth = truth
         self.cloud = Cloud(world)
-        world.doubles = True
+        world.doubles = self.far
         self.cloud.changed = self._changed
         self._seeds: set[str] = set()
         self._void: set[str] = set()
