@@ -1,10 +1,11 @@
-"""The contract on `s3://`, against a real server.
+"""The contract on `s3://`: whole against SeaweedFS, in parts against moto with its writes locked.
 
 Its time is the tests' own: what the server says about when an object was written is replaced by when, in that time,
 it was. `tests/objects` has what needs the server's real clock.
 """
 
 import time
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -16,22 +17,29 @@ from dibs.queues.queue import Queue
 from dibs.stores.objects import ObjectStore
 from dibs.stores.store import Entry
 from dibs.testing import ManualClock, QueueContract
+from dibs.testing.harness import Contract
+from dibs.testing.topics.batches import Batches
+from dibs.testing.topics.fencing import Fencing
+from dibs.testing.topics.leases import Leases
+from dibs.testing.topics.races import Races
 from servers.server import Server
 
 
-@pytest.fixture(scope="module")
-def bucket(seaweed: Server) -> str:
-    return seaweed.bucket()
+@cache
+def bucket_on(server: Server) -> str:
+    return server.bucket()
 
 
-class TestS3(QueueContract):
+class OnBucket(Contract):
+    """A queue of its own for every test, on one of the servers of the session."""
+
     capabilities = ObjectsQueue.capabilities
-    race_tasks = 60
+    server: str
 
     @pytest.fixture(autouse=True)
-    def _bucket(self, seaweed: Server, bucket: str) -> None:
-        self._server = seaweed
-        self._place = (bucket, f"queues/{uuid4().hex}")
+    def _bucket(self, request: pytest.FixtureRequest) -> None:
+        self._server: Server = request.getfixturevalue(self.server)
+        self._place = (bucket_on(self._server), f"queues/{uuid4().hex}")
 
     @pytest.fixture(autouse=True)
     def _shift_store_time(self, monkeypatch: pytest.MonkeyPatch, _prepare: None) -> None:
@@ -62,3 +70,15 @@ class TestS3(QueueContract):
 
     def make_queue(self, **options: Any) -> Queue:
         return dibs.open(self.place(), **options)
+
+
+class TestS3(OnBucket, QueueContract):
+    server = "seaweed"
+    race_tasks = 60
+
+
+class TestMoto(OnBucket, Batches, Fencing, Leases, Races):
+    """Another server's answers, and its races. It is slow, so only what depends on them."""
+
+    server = "moto"
+    race_tasks = 6

@@ -4,11 +4,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from threading import Timer
+from uuid import uuid4
+
+import obstore
+import pytest
 
 import dibs
+from dibs.clock import SYSTEM
+from dibs.errors import StorageError
 from dibs.queues.queue import Queue
 from dibs.states import State
+from dibs.stores.objects import ObjectStore
 from servers.proxy import FaultProxy
+from servers.server import Server
 
 Url = Callable[..., str]
 
@@ -22,6 +33,33 @@ def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
     while not done():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.1)
+
+
+def test_a_listing_that_broke_off_goes_on_or_gives_up(seaweed: Server, bucket: str, proxy: FaultProxy) -> None:
+    direct = seaweed.store(bucket)
+    folder = f"listing-{uuid4().hex}"
+    keys = [f"a/{n:04d}" for n in range(2500)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda key: obstore.put(direct, f"{folder}/{key}", b"x"), keys))
+    driver = seaweed.store(bucket, endpoint=proxy.endpoint)
+
+    def opened(patience: float) -> ObjectStore:
+        return ObjectStore(driver, "test", clock=SYSTEM, rng=Random(1), prefix=folder, patience=patience)
+
+    store = opened(0.5)
+    names = store.list("a/")
+    found = [next(names) for _ in range(1000)]
+    proxy.cut()
+    with pytest.raises(StorageError, match="cannot reach"):
+        list(names)
+    with pytest.raises(StorageError, match="cannot reach"):
+        next(store.list("a/"))
+    proxy.mend()
+    names = opened(60).list("a/", found[-1])
+    found.append(next(names))
+    proxy.cut()
+    Timer(0.1, proxy.mend).start()
+    assert [*found, *names] == keys
 
 
 def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy) -> None:
