@@ -21,14 +21,16 @@ class Size:
     broker_tasks_tuning: int  # tasks for trying 1, 2 and 4 processes; 0: two processes, untried
     broker_rounds: int
     cli_runs: int
+    bucket_tasks: int  # with sixteen at once; with one, a third
+    bucket_rounds: int
 
 
 SIZES = {
     size.name: size
     for size in (
-        Size("tiny", 1, 100, 20, 50, 50, 300, 50, 40, 0, 1, 2),
-        Size("small", 1, 1_000, 100, 500, 1_000, 20_000, 1_000, 500, 0, 1, 10),
-        Size("full", 5, 20_000, 1_000, 5_000, 1_000, 1_000_000, 5_000, 20_000, 1_000, 3, 40),
+        Size("tiny", 1, 100, 20, 50, 50, 300, 50, 40, 0, 1, 2, 30, 1),
+        Size("small", 1, 1_000, 100, 500, 1_000, 20_000, 1_000, 500, 0, 1, 10, 90, 1),
+        Size("full", 5, 20_000, 1_000, 5_000, 1_000, 1_000_000, 5_000, 20_000, 1_000, 3, 40, 1_500, 5),
     )
 }
 

@@ -53,21 +53,21 @@ def _drain(broker: Broker, place: str, path: str, count: int, processes: int) ->
             for command in broker.commands(place, processes)
         ]
     try:
-        ran = notes.wait(noted, count, lambda: _trouble(workers, log), DEADLINE_SECONDS)
+        ran = notes.wait(noted, count, lambda: trouble(workers, log), DEADLINE_SECONDS)
     finally:
         for worker in workers:
-            _end(worker)
+            end(worker)
     return ran
 
 
-def _trouble(workers: list[Any], log: str) -> str | None:
+def trouble(workers: list[Any], log: str) -> str | None:
     if any(worker.poll() is None for worker in workers):
         return None
     with open(log, "rb") as file:
         return f"its workers have ended: {file.read()[-400:].decode(errors='replace')}"
 
 
-def _end(worker: Any) -> None:
+def end(worker: Any) -> None:
     """Its own process group: the workers that it forked go with it."""
     if worker.poll() is None:
         worker.send_signal(signal.SIGTERM)

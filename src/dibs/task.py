@@ -70,6 +70,9 @@ class Task:
 
     def standing(self, cell: Cell) -> "Task":
         """The same task with the state and counters of `cell`."""
+        now = (cell.state, cell.epoch, cell.attempts, cell.deaths)
+        if (self.state, self.epoch, self.attempts, self.deaths) == now:
+            return self
         return replace(self, state=cell.state, epoch=cell.epoch, attempts=cell.attempts, deaths=cell.deaths)
 
     def to_record(self) -> dict[str, Any]:

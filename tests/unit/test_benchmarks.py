@@ -68,6 +68,17 @@ def test_dibs_work_runs_beside_the_queues_on_redis(tmp_path: Path) -> None:
     assert series["median"] > 0 and series["doubled"] == series["lost"] == 0
 
 
+def test_buckets_run_with_every_contender(tmp_path: Path) -> None:
+    (found,) = run(tmp_path, "--only", "bucket")["outcomes"]
+    assert found["missing"] == []
+    for name in ("obstore, put put get put/1", "dibs/1", "dibs/16", "dibs, batches of 100/16"):
+        series = found["data"][name]
+        assert series["median"] > 0 and series["doubled"] == series["lost"] == 0, name
+    assert found["data"]["dibs work --call"]["lost"] == 0
+    assert found["data"]["boto3, the same protocol/16"]["requests_per_task"]["put"] == 3
+    assert all(goal["met"] is not None for goal in found["goals"])
+
+
 class Numbers(Contender):
     """Hands out each number once, every process its own share."""
 

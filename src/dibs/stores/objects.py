@@ -11,8 +11,7 @@ So is a refusal that the object itself does not bear out (a 409 among several wr
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
-from threading import Lock, Timer
+from threading import Lock, Thread, Timer
 from typing import Any, TypeVar
 
 from dibs.clock import SYSTEM, Clock
@@ -24,6 +23,7 @@ from dibs.stores.store import Changed, Entry, Exists, Unsure, checked
 PROBE_SECONDS = 900.0
 DISCARD_SECONDS = 2.0
 DISCARD_MANY = 100
+DISCARD_MOST = 1000  # waiting: whoever adds more waits for their deletion
 GONE_MANY = 10_000
 PAGE = 1000
 T = TypeVar("T")
@@ -64,6 +64,7 @@ class ObjectStore:
         self._there: set[str] | None = None
         self._verified = False
         self._discards: list[str] = []
+        self._flushing = Lock()
         self._gone: dict[str, None] = {}  # discarded of late: not listed again, whatever the store says
 
     def get(self, key: str) -> Entry | None:
@@ -103,22 +104,25 @@ class ObjectStore:
             self._gone[key] = None
             while len(self._gone) > GONE_MANY:
                 del self._gone[next(iter(self._gone))]
-            many = len(self._discards) >= DISCARD_MANY
-            if len(self._discards) == 1:
-                timer = Timer(DISCARD_SECONDS, self.flush)
-                timer.daemon = True
-                timer.start()
-        if many:
+            waiting = len(self._discards)
+        if waiting == 1:
+            timer = Timer(DISCARD_SECONDS, self.flush)
+            timer.daemon = True
+            timer.start()
+        elif waiting == DISCARD_MANY:
+            Thread(target=self.flush, daemon=True).start()
+        elif waiting >= DISCARD_MOST:
             self.flush()
 
     def flush(self) -> None:
         """Delete what is waiting to be. What cannot be is left: whoever meets it again deletes it."""
-        with self._lock:
-            paths, self._discards = self._discards, []
-        if paths:
-            self.meter.add("delete")
-            with suppress(*self._errors):
-                self._obstore.delete(self._driver, paths)
+        with self._flushing:
+            with self._lock:
+                paths, self._discards = self._discards, []
+            if paths:
+                self.meter.add("delete", -(-len(paths) // DISCARD_MOST))
+                with suppress(*self._errors):
+                    self._obstore.delete(self._driver, paths)
 
     def delete_if(self, key: str, version: str) -> None:
         raise Unsupported("objects cannot be deleted on a condition everywhere")
@@ -152,18 +156,24 @@ class ObjectStore:
 
     def _pages(self, folder: str, offset: str | None) -> Iterator[Any]:
         """A page at a time; one that fails is asked for again from where it stood."""
-        while True:
-            stream = self._obstore.list(self._driver, folder.rstrip("/") or None, offset=offset, chunk_size=PAGE)
-            try:
+        stream: Any = None
+
+        def ask() -> Any:
+            nonlocal stream
+            if stream is None:
                 self.meter.add("list")
-                while page := self._asked(partial(next, stream, []), f"list {folder}", once=True):
-                    yield page
-                    offset = page[-1]["path"]
-                    if len(page) == PAGE:  # else it was the last; a store that cuts pages short is counted too low
-                        self.meter.add("list")
-                return
-            except Again:
-                continue
+                stream = self._obstore.list(self._driver, folder.rstrip("/") or None, offset=offset, chunk_size=PAGE)
+            try:
+                return next(stream, [])
+            except self._errors:
+                stream = None
+                raise
+
+        while page := self._asked(ask, f"list {folder}"):
+            yield page
+            offset = page[-1]["path"]
+            if len(page) == PAGE:  # else it was the last; a store that cuts pages short is counted too low
+                self.meter.add("list")
 
     def folders(self, prefix: str) -> Iterator[str]:
         if self._missing(prefix):
@@ -259,7 +269,7 @@ class ObjectStore:
             if not next(again, False):
                 raise Unsure(found.text)
 
-    def _asked(self, ask: Callable[[], T], what: str, *, once: bool = False) -> T:
+    def _asked(self, ask: Callable[[], T], what: str) -> T:
         """The answer; asked again while there is none. FileNotFoundError when there is no such object."""
         again = self._backoff()
         while True:
@@ -271,8 +281,6 @@ class ObjectStore:
                 raise FileNotFoundError(what)
             if found.kind == "no" or not next(again, False):
                 raise StorageError(found.text)
-            if once:
-                raise Again
 
     def _backoff(self) -> Iterator[bool]:
         end = self._clock.boottime() + self._patience
@@ -281,7 +289,3 @@ class ObjectStore:
             self._clock.sleep(pause * (0.5 + self._rng.random()))
             pause = min(pause * 2, 3.0)
             yield True
-
-
-class Again(Exception):
-    """A listing broke off: go on from where it stood."""
