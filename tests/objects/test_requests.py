@@ -1,5 +1,7 @@
 """What a queue in a bucket asks of it: few requests a task, none that grows with the queue, hardly any when idle."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import dibs
@@ -61,6 +63,22 @@ def test_the_meter_counts_what_is_sent(url: Url, proxy: FaultProxy) -> None:
     assert counts["put"] == seen["create"] + seen["replace"] + seen["put"]
     assert counts["get"] == seen["get"] + seen["head"]
     assert counts["list"] == seen["list"] and counts["delete"] == seen["delete"]
+
+
+def test_a_task_that_dibs_work_runs_takes_no_more(url: Url, proxy: FaultProxy) -> None:
+    """Its guard asks nothing before the first beat is due, and so no completion meets a newer version."""
+    tasks = 200
+    opened(url()).push_many(range(tasks))
+    done = subprocess.run(
+        [sys.executable, "-m", "dibs", "work", url(endpoint=proxy.endpoint), "-j", "8", "--pool", "thread",
+         "--until-empty", "--call", "json:dumps"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    seen = proxy.seen
+    assert seen["replace"] < 1.1 * tasks, seen  # its completion
+    assert seen["create"] < 2.2 * tasks, seen  # its claim, and the marker of its completion
+    assert seen["get"] < 4 * tasks, seen  # its payload; and at the end all look for what is left
 
 
 def test_an_idle_worker_lists_at_most_120_times_an_hour(url: Url) -> None:

@@ -106,6 +106,23 @@ def ready(ttl: float, pid: int, **more: Any) -> tuple[Guard, Store, Told, Ward]:
     return guard, store, told, ward
 
 
+def test_what_holds_already_is_beaten_in_time(worker: "subprocess.Popen[bytes]") -> None:
+    store, told = Store(8.0), Told()
+    guard, ward = Guard(store, told), Ward(worker.pid, MINE)
+    guard.wards.append(ward)
+    claimed = store.clock.now
+    store.clock.now += 0.5
+    assert guard.hold(ward, "h", 8.0, claimed + 8.0) == claimed + 8.0
+    assert store.beats == 0
+    assert 0 < guard.step() <= 1.5
+    store.clock.now = claimed + 2.01
+    guard.step()
+    assert store.beats == 1
+    store.clock.now += 7.0
+    assert guard.hold(ward, "late", 8.0, claimed + 8.5) is not None  # a message that took long: no time to lose
+    assert store.beats == 2
+
+
 def test_beats_at_once_and_four_times_a_ttl(worker: "subprocess.Popen[bytes]") -> None:
     guard, store, told, _ = ready(8.0, worker.pid)
     assert store.beats == 1

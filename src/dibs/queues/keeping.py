@@ -1,7 +1,8 @@
 """A worker's side of keeping leases: each new handle is given to the guard before the work on it starts.
 
 Many leases may share a handle; only a new one costs a message, and the guard's answer is waited for: from
-then on the record names the guard, and nobody takes the task over before it has cleaned up.
+then on the record names the guard, and nobody takes the task over before it has cleaned up. One that named it from
+the start needs no beat before its time.
 A handle that nothing hangs on any more is dropped when the next new one is given.
 """
 
@@ -33,7 +34,7 @@ class Keeping:
             if handle in self._kept:
                 return True
             if handle not in self._asked:
-                self._ask(handle, lease.ttl)
+                self._ask(handle, lease.ttl, self._queue.vouched(lease))
             self._changed.wait_for(lambda: handle not in self._asked or self._over, lease.ttl / 2)
             return handle in self._kept and not self._over
 
@@ -73,13 +74,13 @@ class Keeping:
         with self._changed:
             return [lease for leases in self._leases.values() for lease in leases.values()]
 
-    def _ask(self, handle: str, ttl: float) -> None:
+    def _ask(self, handle: str, ttl: float, until: float | None = None) -> None:
         idle = [known for known in self._kept if not self._leases.get(known)]
         self._kept.difference_update(idle)
         for known in idle:
             self._leases.pop(known, None)
         self._asked[handle] = ttl
-        if not self._send({"hold": handle, "ttl": ttl, "drop": idle}):
+        if not self._send({"hold": handle, "ttl": ttl, "until": until, "drop": idle}):
             self._over = True
 
     def _answered(self, handle: str, until: float | None) -> None:

@@ -27,11 +27,13 @@ from dibs.values import replace
 class Look:
     """One claimer's attempt: it is over when everything was looked at once since it began."""
 
-    __slots__ = ("anew", "over")
+    __slots__ = ("anew", "begun", "beyond", "over")
 
     def __init__(self) -> None:
+        self.begun = False
         self.anew = False
         self.over = False
+        self.beyond: Look | None = None  # at what lies behind the end of a list that was cut
 
 
 class LeasedQueue(Queue):
@@ -54,7 +56,7 @@ class LeasedQueue(Queue):
         self._watch = Watch(self.host, clock)
         self._leases = Leases(store, clock=clock, rng=self.rng, watch=self._watch)
         self._named = (0, "")
-        self._started = (0, "")
+        self._started = self._guard_started = (0, "")
         self._serial = count(1)
         self._beaten: dict[str, Held] = {}
         self._remembering = Remembering(store, self._watch, self.host) if pid is None else None
@@ -86,10 +88,17 @@ class LeasedQueue(Queue):
             space=self.host.space,
             pid=None if pid is None else int(pid),
             start="" if pid is None else self._start_of(int(pid)),
+            guard=self.guard_pid,
+            guard_start="" if self.guard_pid is None else self._guard_start(self.guard_pid),
             ttl=ttl,
             beat=self.clock.boottime(),
             since=round(self.clock.wall(), 3),
         )
+
+    def _guard_start(self, pid: int) -> str:
+        if self._guard_started[0] != pid:
+            self._guard_started = (pid, self.host.started(pid))
+        return self._guard_started[1]
 
     def _start_of(self, pid: int) -> str:
         if self._started[0] != pid:
@@ -172,6 +181,11 @@ class LeasedQueue(Queue):
         held: Held = lease.token
         held.kept = True
         return f"{held.epoch}:{held.session}:{lease.id}"
+
+    def vouched(self, lease: Lease) -> float | None:
+        held: Held = lease.token
+        holder = held.seen.record.holder
+        return None if holder is None or holder.guard is None else held.deadline
 
     def beat(self, handle: str) -> float | None:
         held = self._beaten.get(handle)

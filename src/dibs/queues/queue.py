@@ -38,6 +38,7 @@ class Queue(ABC):
 
     #: Set by a worker whose leases are all kept by a guard process: claims then hang on what the guard beats.
     guarded = False
+    guard_pid: int | None = None
 
     def __init__(
         self,
@@ -219,6 +220,10 @@ class Queue(ABC):
     def handle(self, lease: Lease) -> str:
         """Names, for any process that opened this queue, what must be beaten to keep the lease.
         Leases may share one. After it was asked for, only `beat` renews them."""
+
+    def vouched(self, lease: Lease) -> float | None:
+        """Until when the lease holds as it was claimed, if its record names the guard already; None: beat at once."""
+        return None
 
     @abstractmethod
     def beat(self, handle: str) -> float | None:

@@ -89,12 +89,16 @@ class Guard:
         self._report = report
         self.wards: list[Ward] = []
 
-    def hold(self, ward: Ward, handle: str, ttl: float) -> float | None:
-        """Beat at once and from now on. Returns until when it holds, or None: lost already."""
+    def hold(self, ward: Ward, handle: str, ttl: float, until: float | None = None) -> float | None:
+        """Beat at once, or in time for what is known to hold `until` then, and from now on. Returns until when it
+        holds, or None: lost already."""
         now = self._clock.boottime()
-        kept = ward.kept.get(handle) or Kept(ttl, now + ttl, now)
-        ward.kept[handle] = kept
-        self._beat(ward, handle, kept, now)
+        kept = ward.kept.get(handle)
+        if kept is None:
+            due = now if until is None else until - ttl + ttl / BEATS_PER_TTL
+            kept = ward.kept[handle] = Kept(ttl, now + ttl if until is None else until, due)
+        if until is None or now >= kept.due:
+            self._beat(ward, handle, kept, now)
         return kept.deadline if handle in ward.kept else None
 
     def drop(self, ward: Ward, handle: str) -> None:

@@ -62,7 +62,7 @@ class Heart:
             if "hold" in message:
                 for handle in message["drop"]:
                     self._guard.drop(self._ward, handle)
-                until = self._guard.hold(self._ward, message["hold"], message["ttl"])
+                until = self._guard.hold(self._ward, message["hold"], message["ttl"], message["until"])
                 self._channel.send({"kept": message["hold"], "until": until})
             elif "limit" in message:
                 task_id, epoch = message["limit"]

@@ -55,6 +55,7 @@ class Runner:
         self._orphaned = False
         self._fatal: DibsError | None = None
         queue.guarded = True
+        queue.guard_pid = os.getppid()
 
     def run(self) -> None:
         """Until told to stop. DibsError when it cannot go on."""

@@ -159,7 +159,7 @@ class Supervisor:
         if "hold" in message and not hand.ward.dead:
             for handle in message["drop"]:
                 self._guard.drop(hand.ward, handle)
-            until = self._guard.hold(hand.ward, message["hold"], message["ttl"])
+            until = self._guard.hold(hand.ward, message["hold"], message["ttl"], message["until"])
             hand.channel.send({"kept": message["hold"], "until": until})
         elif "events" in message:
             for event in message["events"]:
