@@ -14,10 +14,20 @@ _PARAMETER = re.compile(
     r"([?&;][^=&#\s'\"]*(?:pass|pwd|secret|token|key|sig|signature|credential|auth)[^=&#\s'\"]*=)[^&#\s'\"]*",
     re.IGNORECASE,
 )
+_NESTED = re.compile(r"([?&;][^=&#\s'\"]*=)([^&#\s'\"]*%[^&#\s'\"]*)")
 
 
 def redact(text: str) -> str:
-    """`text` without the passwords, tokens and keys of the URLs in it."""
+    """`text` without the passwords, tokens and keys of the URLs in it, and of the URLs that are settings of those."""
+    if "%" in text:
+        text = _NESTED.sub(_nested, text)
     text = _PASSWORD.sub(rf"\1:{HIDDEN}@", text)
     text = _WEB_TOKEN.sub(rf"\1{HIDDEN}@", text)
     return _PARAMETER.sub(rf"\1{HIDDEN}", text)
+
+
+def _nested(found: "re.Match[str]") -> str:
+    from urllib.parse import unquote
+
+    inner = unquote(found[2])
+    return found[0] if redact(inner) == inner else found[1] + HIDDEN

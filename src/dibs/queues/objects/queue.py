@@ -13,9 +13,11 @@ from dibs.clock import SYSTEM, Clock
 from dibs.facets import Filter
 from dibs.queues.held import Lease
 from dibs.queues.objects.cost import estimate
+from dibs.queues.objects.discovery.choice import Choice
 from dibs.queues.objects.driver import open_driver
 from dibs.queues.objects.settings import parse
 from dibs.queues.stored import StoredQueue
+from dibs.queues.stored.discovery import Discovery
 from dibs.stores.meter import Meter
 from dibs.stores.objects import ObjectStore
 
@@ -43,6 +45,8 @@ class ObjectsQueue(StoredQueue):
             fresh=found.numbers["fresh"] or 0.0,
             upkeep=found.numbers["upkeep"] or 0.0,
             idle=found.numbers["idle"] or 0.0,
+            relist=found.numbers["relist"] or 0.0,
+            discover=found.discover,
             clock=clock,
             **options,
         )
@@ -55,15 +59,38 @@ class ObjectsQueue(StoredQueue):
         fresh: float = 30.0,
         upkeep: float = 30.0,
         idle: float = 35.0,
+        relist: float = 300.0,
+        discover: Choice = Choice(),  # noqa: B008
         **options: Any,
     ) -> None:
         self.fresh_seconds, self.upkeep_seconds = fresh, upkeep
-        self._idle = idle
+        self._idle, self._relist = idle, relist
+        self._discover, self._create = discover, bool(options.get("create", True))
         self.first_pause = min(1.0, idle)
         self._objects = store
         self._listed = 0
         self._hungry = False
         super().__init__(url, store, **options)
+
+    def _make_discovery(self) -> Discovery:
+        if self._discover.way == "listing":
+            return super()._make_discovery()
+        from dibs.queues.objects.discovery.making import make_discovery
+
+        return make_discovery(
+            self._discover,
+            address=self.address,
+            store=self._store,
+            clock=self.clock,
+            rng=self.rng,
+            host=self.host,
+            facet=self._facets.get,
+            held=self._upkeep.watches,
+            fresh=self.fresh_seconds,
+            relist=self._relist,
+            idle=self._idle,
+            create=self._create,
+        )
 
     @property
     def meter(self) -> Meter:
@@ -89,8 +116,9 @@ class ObjectsQueue(StoredQueue):
     def _wait(self, seconds: float) -> None:
         self._objects.flush()
         self._discovery.forget()
-        super()._wait(seconds)
+        self._discovery.wait(seconds)
 
     def close(self) -> None:
         super().close()
+        self._discovery.close()
         self._objects.flush()

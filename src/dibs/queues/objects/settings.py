@@ -5,15 +5,25 @@
 
 and for all: retention, fresh (seconds for which a listing is used), upkeep (seconds between looks for what has
 expired or become due), idle (seconds between the listings of a worker that
-finds nothing), timeout and patience (seconds: for one request, for an answer). What is not in the URL
+finds nothing), timeout and patience (seconds: for one request, for an answer), discover or mirror (where names of ready
+tasks come from, see `discovery.choice`) and relist (seconds for which a list of them is used). What is not in the URL
 comes from the usual environment and files of the cloud.
 """
 
 from typing import Any, NamedTuple
 
 from dibs.errors import BadInput
+from dibs.queues.objects.discovery import choice
 
-NUMBERS = {"retention": None, "fresh": 30.0, "upkeep": 30.0, "idle": 35.0, "timeout": 20.0, "patience": 15.0}
+NUMBERS = {
+    "retention": None,
+    "fresh": 30.0,
+    "upkeep": 30.0,
+    "idle": 35.0,
+    "timeout": 20.0,
+    "patience": 15.0,
+    "relist": 300.0,
+}
 CLOUDS: dict[str, dict[str, str]] = {
     "s3": {
         "region": "aws_region",
@@ -39,6 +49,7 @@ class Settings(NamedTuple):
     prefix: str
     cloud: dict[str, str]
     numbers: dict[str, float | None]
+    discover: choice.Choice
 
     @property
     def name(self) -> str:
@@ -57,9 +68,9 @@ def parse(scheme: str, url: str, path: str, given: dict[str, str]) -> Settings:
     if any(part in ("", ".", "..") for part in prefix.split("/")):
         raise BadInput(f"prefix {prefix!r} is not acceptable; use parts joined by '/', none empty, '.' or '..'")
     known = CLOUDS[scheme]
-    unknown = sorted(set(given) - set(known) - set(NUMBERS))
+    unknown = sorted(set(given) - set(known) - set(NUMBERS) - set(choice.SETTINGS))
     if unknown:
-        names = ", ".join((*known, *NUMBERS))
+        names = ", ".join((*known, *NUMBERS, *choice.SETTINGS))
         raise BadInput(f"setting {unknown[0]!r} of {scheme}://{bucket}/{prefix} is not known; known: {names}")
     cloud = {name: value for name, value in given.items() if name in known and value}
     for name, other in _PAIRS:
@@ -69,7 +80,7 @@ def parse(scheme: str, url: str, path: str, given: dict[str, str]) -> Settings:
     for name in NUMBERS:
         if name in given:
             numbers[name] = _number(name, given[name])
-    return Settings(scheme, bucket, prefix, cloud, numbers)
+    return Settings(scheme, bucket, prefix, cloud, numbers, choice.choose(given))
 
 
 def _number(name: str, text: str) -> float:

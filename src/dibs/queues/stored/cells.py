@@ -12,6 +12,7 @@ what a marker says is never believed. `announce` creates the marker before the s
 nobody would ever meet the old one; if it dies between, the marker is of a move to come, and is left alone for long.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from dibs.errors import BadInput, StorageError
@@ -35,6 +36,7 @@ class Cells:
     def __init__(self, leases: Leases) -> None:
         self.leases = leases
         self.store = leases.store
+        self.ready: Callable[[str], None] = lambda key: None  # is told the marker of what was made ready here
 
     def push(self, task: Task, cell: Cell, payload: bytes | None) -> Known:
         """`payload` is given when it is large and kept apart; it is there before its task is."""
@@ -52,7 +54,12 @@ class Cells:
                 self.ensure_marker(known)
             return known
         self._create_once(known.marker, MARK)
+        self._tell(known)
         return known
+
+    def _tell(self, known: Known) -> None:
+        if known.cell.state is State.READY:
+            self.ready(known.marker)
 
     def read(self, task_id: str) -> Known | None:
         """Raises BadInput when the cell is damaged."""
@@ -81,6 +88,7 @@ class Cells:
     def _sow(self, task: Task) -> Known:
         body = Body(task, 0)
         self._create_once(body.seed, encode(task.to_record()))
+        self.ready(body.seed)
         return _untouched(task)
 
     def sown(self, seed: str) -> Task | None:
@@ -169,10 +177,12 @@ class Cells:
 
     def mark(self, before: str, now: Known) -> None:
         """The step is done, whatever becomes of the markers: whoever meets the old one finishes this."""
-        if before == now.marker:
+        after = now.marker
+        if before == after:
             return
         with suppress(StorageError):
-            self._create_once(now.marker, MARK)
+            self._create_once(after, MARK)
+            self._tell(now)
             self._drop(before)
 
     def _drop(self, marker: str) -> None:
@@ -225,6 +235,7 @@ class Cells:
             self._create_once(known.marker, MARK)
             now = self.read_any(known.task.id)
             if now is not None and now.marker == known.marker:
+                self._tell(now)
                 break
             outdated.append(known.marker)
             if now is None:

@@ -19,9 +19,9 @@ from dibs.liveness import Verdict
 from dibs.queues.held import Lease
 from dibs.queues.leased import LeasedQueue, Look
 from dibs.queues.pausing import Pausing
-from dibs.queues.stored.body import Known, body_of
+from dibs.queues.stored.body import Body, Known, body_of
 from dibs.queues.stored.cells import Cells, event
-from dibs.queues.stored.discovery import Discovery
+from dibs.queues.stored.discovery import Discovery, Listing
 from dibs.queues.stored.known_facets import KnownFacets
 from dibs.queues.stored.lanes import Lanes
 from dibs.queues.stored.layout import Marker, cell_key, parse_marker
@@ -75,10 +75,11 @@ class StoredQueue(LeasedQueue):
         self._pusher = Pusher(
             cells, self._keys, self._waits, self._facets, self._steps.withdraw, lambda: new_id(self.clock)
         )
-        self._discovery = Discovery(store, clock, self.rng, self._facets.get, self.fresh_seconds)
         self._upkeep = Upkeep(
             cells, self._steps, self._leases, self._watch, clock, every_seconds=self.upkeep_seconds, retention=kept
         )
+        self._discovery = self._make_discovery()
+        cells.ready = self._discovery.ready
         self._upkeep_lock = Lock()
         self._upkeep_at = float("-inf")
         self._looks = Looks(cells, self._facets, clock, self.host)
@@ -86,6 +87,9 @@ class StoredQueue(LeasedQueue):
 
     def _cell_key(self, task_id: str) -> str:
         return cell_key(task_id)
+
+    def _make_discovery(self) -> Discovery:
+        return Listing(self._store, self.clock, self.rng, self._facets.get, self.fresh_seconds)
 
     # Push
 
@@ -115,11 +119,11 @@ class StoredQueue(LeasedQueue):
                     break
                 look = Look()
                 continue
-            for lease in self._lanes.each(partial(self._try, ttl), found):
+            for marker, lease in zip(found, self._lanes.each(partial(self._try, ttl), found), strict=True):
                 if isinstance(lease, Lease):
                     leases.append(lease)
                 elif lease is None:
-                    self._discovery.missed(wanted)
+                    self._discovery.missed(marker, wanted)
                 else:
                     trouble = lease
             if trouble is not None:
@@ -245,16 +249,17 @@ class StoredQueue(LeasedQueue):
         """The task after the step; None when that was done before and only its answer was lost."""
         held: Held = lease.token
         now = round(self.clock.wall(), 3)
-        before = ""
+        before, after = "", Body(lease.task)
 
         def change(record: Record) -> Record:
-            nonlocal before
+            nonlocal before, after
             known = Known(body_of(record, lease.task), held.seen)
             before = known.marker
             cell = follow(record.cell)
             noted = event(known, what, now, error, result) if what else None
             ended = self.store_time() if cell.state in states.TERMINAL else 0.0
-            return Record(cell, data=known.body.moved(noted, ended).to_data())
+            after = known.body.moved(noted, ended)
+            return Record(cell, data=after.to_data())
 
         try:
             seen = held.step(change)
@@ -266,7 +271,7 @@ class StoredQueue(LeasedQueue):
         except Unsure:
             lease.deadline = 0.0  # nobody knows whether it is still held: renew, or take the step again, to find out
             raise
-        done = Known(body_of(seen.record), seen)
+        done = Known(after, seen)
         self._upkeep.ended(before)
         self._cells.mark(before, done)
         if done.cell.state is State.READY:
