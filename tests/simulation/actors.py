@@ -10,7 +10,7 @@ from dibs.states import State
 
 from .hands import Hand, attempt
 from .stage import Stage
-from .world import Process, Violation
+from .world import LATEST, Process, Violation
 
 
 class Producer:
@@ -262,6 +262,8 @@ class Meddler:
                 return
             if rng.random() < self._purges:
                 older = rng.choice((0.0, 0.3, 1.0, 4.0, 12.0)) * stage.ttl
+                if stage.world.doubles:  # the record of a task that is over must outlive what was sent about it
+                    older = max(older, LATEST)
                 stage.keyring.purging = True
                 state = rng.choice((State.COMPLETED, State.CANCELLED, State.FAILED))
                 attempt(process, partial(queue.purge, state, older_than=older))

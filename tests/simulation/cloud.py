@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from dibs.stores.store import Changed, Entry, Exists, Unsure, checked
 
-from .world import DOUBLED, LOST, REFUSED, STALE, VANISHED, Process, World
+from .world import DOUBLED, LATEST, LOST, REFUSED, STALE, VANISHED, Process, World
 
 T = TypeVar("T")
 Names = list[str]
@@ -70,7 +70,7 @@ class Cloud:
         self.world.current, self.world.late_for = now, None
 
     def delay(self, process: Process, act: Callable[[], object]) -> None:
-        self.late.append((self.world.now + self.world.random() * 2.0, process, act))
+        self.late.append((self.world.now + self.world.random() * LATEST, process, act))
         self.late.sort(key=lambda item: item[0])
 
     def names(self, since: float | None) -> list[str]:

@@ -14,6 +14,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 EPOCH = 1_700_000_000.0  # true time begins here
 LATENCY = 0.002
 PATIENCE = 20_000  # events
+LATEST = 2.0  # seconds that a request may be under way
 
 LOST = "lost"  # the call takes effect, and then fails
 REFUSED = "refused"  # the call fails, without effect
