@@ -200,10 +200,13 @@ class Keys:
             if self._swap(name, key, task_id, state, seen.version, seen.done):
                 return
 
-    def forget(self, key: str, task_id: str) -> None:
-        """The task is about to be purged: remove the cell if it names this task, or only the mention of it."""
+    def forget(self, key: str, task_id: str, find: Find) -> None:
+        """The task is about to be purged: remove the cell if it names this task, or only the mention of it. Not if
+        somebody retries it meanwhile: whoever reopens the cell moves its version on, before the step."""
         name = cell_name(key)
         while (seen := self._read(name)) is not None:
+            if seen.id == task_id and (seen.state == "pushing" or find(task_id) in LIVE):
+                return
             if seen.id == task_id or (seen.done == task_id and not seen.id):
                 gone = self._free(name, seen.version, "" if seen.done == task_id else seen.done)
             elif seen.done == task_id and seen.state != "pushing":

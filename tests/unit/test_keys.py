@@ -305,13 +305,28 @@ def test_a_purged_task_takes_its_key_along_but_not_that_of_a_newer_one(setup: Se
     keys = setup.keys()
     setup.push(keys, "a", "one")
     setup.tasks["one"] = State.COMPLETED
-    keys.forget("a", "one")
+    keys.forget("a", "one", setup.find)
     assert keys.lookup("a") is None
     assert setup.store.get(cell_name("a")) is None
     setup.push(keys, "a", "two")
-    keys.forget("a", "one")
+    keys.forget("a", "one", setup.find)
     keys.close("a", "one", State.CANCELLED)
     assert keys.lookup("a") == "two"
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_purger_frees_no_key_of_a_task_that_is_being_retried(setup: Setup, confirmed: bool) -> None:
+    purger, retrier = setup.keys(), setup.keys()
+    setup.push(purger, "a", "one")
+    setup.tasks["one"] = State.CANCELLED  # here the purger has read the task, and sleeps
+    retrier.reopen("a", "one", setup.find)
+    if confirmed:
+        setup.tasks["one"] = State.READY
+        assert retrier.confirm("a", "one") == "one"
+    purger.forget("a", "one", setup.find)
+    setup.tasks["one"] = State.READY
+    assert retrier.confirm("a", "one") == "one"
+    assert setup.push(setup.keys(), "a", "two") == "one"
 
 
 def test_a_completed_task_counts_though_another_came_after_it(setup: Setup) -> None:
@@ -321,7 +336,7 @@ def test_a_completed_task_counts_though_another_came_after_it(setup: Setup) -> N
     setup.push(keys, "a", "two")
     setup.tasks["two"] = State.CANCELLED
     assert setup.push(keys, "a", "three", unique="completed") == "one"
-    keys.forget("a", "two")
+    keys.forget("a", "two", setup.find)
     assert keys.lookup("a") == "one"
     assert setup.push(keys, "a", "four", unique="completed") == "one"
     assert not keys.leftover("a", "five", setup.find)  # in doubt it runs
@@ -330,11 +345,12 @@ def test_a_completed_task_counts_though_another_came_after_it(setup: Setup) -> N
     keys.reopen("a", "six", setup.find)
     setup.tasks["six"] = State.READY
     keys.confirm("a", "six")
-    keys.forget("a", "one")
+    keys.forget("a", "one", setup.find)
     del setup.tasks["one"]
     setup.tasks["six"] = State.FAILED
     assert setup.push(keys, "a", "seven", unique="completed") == "seven"
-    keys.forget("a", "seven")
+    setup.tasks["seven"] = State.COMPLETED
+    keys.forget("a", "seven", setup.find)
     assert setup.store.get(cell_name("a")) is None
 
 
@@ -350,7 +366,7 @@ def test_a_slow_helper_deletes_nothing_newer(setup: Setup, monkeypatch: pytest.M
         real(key, version)
 
     monkeypatch.setattr(setup.store, "delete_if", late)
-    keys.forget("a", "one")
+    keys.forget("a", "one", setup.find)
     assert keys.lookup("a") == "two"
 
 
@@ -361,7 +377,8 @@ def test_a_store_without_conditional_delete(setup: Setup, monkeypatch: pytest.Mo
     monkeypatch.setattr(setup.store, "delete_if", cannot)
     keys = setup.keys()
     setup.push(keys, "a", "one")
-    keys.forget("a", "one")
+    setup.tasks["one"] = State.COMPLETED
+    keys.forget("a", "one", setup.find)
     assert keys.lookup("a") is None
     assert setup.push(keys, "a", "two") == "two"
     assert setup.clock.now == 1000

@@ -108,7 +108,7 @@ class Departing:
             for name in self._notes_of(task.id):
                 self._parts.notes.take_back(f"{self._notes_folder(task.id)}/{name}")
             if task.key is not None:
-                self._parts.keys.forget(task.key, task.id)
+                self._parts.keys.forget(task.key, task.id, self._parts.state_of)
             for waiting in self._waits.waiting_for(task.id):
                 self._waits.drop_pointer(task.id, waiting)
             for ref in filter(is_id, task.after):

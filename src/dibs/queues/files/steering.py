@@ -135,7 +135,7 @@ class Steering:
                     continue
                 task = self._parts.finder.read(found)
                 if task.key is not None:
-                    self._parts.keys.forget(task.key, task.id)
+                    self._parts.keys.forget(task.key, task.id, self._parts.state_of)
             except FileNotFoundError:
                 continue  # retried, or removed by somebody else
             except BadInput:

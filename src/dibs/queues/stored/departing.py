@@ -71,7 +71,7 @@ class Departing:
             task = parcel.task
             known: Known = parcel.token
             if self._cells.remove(known) and task.key is not None:
-                self._keys.forget(task.key, task.id)
+                self._keys.forget(task.key, task.id, self._cells.state_of)
 
     def _finish(self, key: str, known: Known | None) -> None:
         """A marker whose mover died after it had deleted the cell, or while it did."""

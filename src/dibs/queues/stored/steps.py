@@ -113,7 +113,7 @@ class Steps:
                 continue
             task = known.body.task
             if task.key is not None:
-                self._keys.forget(task.key, task.id)
+                self._keys.forget(task.key, task.id, self._cells.state_of)
             self._waits.forget(task)
             removed += self._cells.remove(known)
         return removed
