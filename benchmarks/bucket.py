@@ -194,7 +194,7 @@ def _costs(results: Results, url: str) -> Table:
         table.rows.append(["an idle worker, an hour", "0", "0", listed, "0", listed, f"{idle['dollars']:.4f}"])
     table.notes = [
         "prices of Amazon S3 Standard, us-east-1; deletes are free",
-        "a lease that is kept (`with`, `dibs work`), TTL 60 s, is renewed at once and then every 15 s",
+        "a lease that is kept (`with`, `dibs work`), TTL 60 s, is renewed every 15 s",
         "without what opening takes: whether the store honours conditions, and what its clock says",
     ]
     return table
