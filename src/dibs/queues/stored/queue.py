@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import BadInput, LeaseLost, Refused, StorageError, TaskNotFound
+from dibs.errors import LeaseLost, Refused, StorageError, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.keys import Keys
@@ -21,6 +21,7 @@ from dibs.queues.leased import LeasedQueue, Look
 from dibs.queues.pausing import Pausing
 from dibs.queues.stored.body import Body, Known, body_of
 from dibs.queues.stored.cells import Cells, event
+from dibs.queues.stored.claimer import Claimer
 from dibs.queues.stored.discovery import Discovery, Listing
 from dibs.queues.stored.known_facets import KnownFacets
 from dibs.queues.stored.lanes import Lanes
@@ -36,7 +37,6 @@ from dibs.redact import redact
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Store, Unsure
 from dibs.task import Task, checked_number, encode, is_id, new_id
-from dibs.values import replace
 
 if TYPE_CHECKING:
     from dibs.queues.gate import Gate
@@ -80,6 +80,8 @@ class StoredQueue(LeasedQueue):
         )
         self._discovery = self._make_discovery()
         cells.ready = self._discovery.ready
+        self._claimer = Claimer(cells, self._keys, self._steps, self._upkeep, self._holder)
+        self._claimer.freed = self._discovery.forget
         self._upkeep_lock = Lock()
         self._upkeep_at = float("-inf")
         self._looks = Looks(cells, self._facets, clock, self.host)
@@ -134,55 +136,10 @@ class StoredQueue(LeasedQueue):
 
     def _try(self, ttl: float, marker: Marker) -> Lease | StorageError | None:
         try:
-            return self._claim(marker, ttl)
+            taken = self._claimer.claim(marker, ttl)
+            return None if taken is None else self._taken(taken)
         except StorageError as error:
             return error
-
-    def _claim(self, marker: Marker, ttl: float) -> Lease | None:
-        if marker.seed:
-            return self._claim_seed(marker, ttl)
-        known = self._cells.settle(marker)
-        if known is None or known.cell.state is not State.READY:
-            return None
-        task = known.body.task
-        if task.key is not None and self._keys.leftover(task.key, task.id, self._cells.state_of):
-            with suppress(Changed):
-                self._steps.cancel(known)
-            return None
-        holder = self._holder(ttl)
-        until = None if task.max_runtime is None else holder.beat + task.max_runtime
-        if until is not None:
-            holder = replace(holder, beat=min(holder.beat, until - ttl))
-        record = Record(states.claim(known.cell, holder.session), holder, until)
-        try:
-            taken = self._cells.move(known, record, known.body.moved())
-        except Changed:
-            return None
-        return self._taken(taken)
-
-    def _claim_seed(self, marker: Marker, ttl: float) -> Lease | None:
-        """Blindly: the seed is read only when it is ours. Who is refused learns who has it, and asks no more."""
-        if self._upkeep.watches(marker):
-            self._ask_after(marker)
-            return None
-        holder = self._holder(ttl)
-        try:
-            taken = self._cells.touch(marker, Record(states.claim(Cell(State.READY), holder.session), holder))
-        except Changed:
-            self._upkeep.watch(marker, self._cells.settle(marker))
-            self._ask_after(marker)
-            return None
-        except BadInput:  # damaged: for a person to look at
-            self._upkeep.shun(marker)
-            return None
-        if taken is None:
-            return None
-        self._upkeep.watch(marker, taken)
-        return self._taken(taken)
-
-    def _ask_after(self, marker: Marker) -> None:
-        if self._upkeep.recover_seed(marker):
-            self._discovery.forget()
 
     def _taken(self, taken: Known) -> Lease | None:
         held = self._leases.held(cell_key(taken.task.id), taken.seen)

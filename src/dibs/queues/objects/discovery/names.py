@@ -24,7 +24,7 @@ class Names:
 
     def __init__(self, queue: Queue, place: str, facet: Callable[[str], Facet]) -> None:
         can = queue.capabilities
-        if not (can.push and can.owned):
+        if not can.push or (can.records and not can.owned):  # somebody else's files
             raise BadInput(f"{redact(queue.url)} cannot hold names of ready tasks; use a file:, memory: or sqs: queue")
         self.queue = queue
         self.called = redact(queue.url)
