@@ -1,5 +1,6 @@
 """The JSON that the reference documents is the JSON that is printed."""
 
+from pathlib import Path
 from typing import Any
 
 from dibs.cli.reference import FIELDS, TASK
@@ -7,7 +8,7 @@ from dibs.cli.reference import FIELDS, TASK
 from .conftest import Run
 
 
-def test_documented_fields_are_the_printed_fields(dibs: Run) -> None:
+def test_documented_fields_are_the_printed_fields(dibs: Run, tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
     seen["push"] = dibs("push", "q", "1", "--json").json
     seen["push --jsonl"] = dibs("push", "q", "--jsonl", "-", "--json", stdin="2\n3\n").json
@@ -31,6 +32,15 @@ def test_documented_fields_are_the_printed_fields(dibs: Run) -> None:
     seen["purge"] = dibs("purge", "q", "--json").json
     seen["move, copy"] = dibs("copy", "q", "other", "--json").json
     assert set(dibs("move", "q", "other", "--json").json) == set(seen["move, copy"])
+    seen["sync"] = dibs("sync", "here", "q", "--json").json
+    seen["specs init"] = dibs("specs", "init", "--json").json
+    seen["specs add"] = dibs("specs", "add", "a title", "--json").json
+    seen["specs list, search"] = dibs("specs", "list", "--json").json
+    assert set(dibs("specs", "search", "title", "--json").json) == set(seen["specs list, search"])
+    seen["specs show"] = dibs("specs", "show", "a-title", "--json").json
+    seen["specs why"] = dibs("specs", "why", "a-title", "--json").json
+    Path(tmp_path, ".dibs/specs/bad.md").write_text("---\nstatus: [\n---\n")
+    seen["specs lint"] = dibs("specs", "lint", "--json").json
     seen["config"] = dibs("config", "--json").json
     seen["completions"] = dibs("completions", "bash", "--json").json
     assert {command: set(printed) for command, printed in seen.items()} == {

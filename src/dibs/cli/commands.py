@@ -35,6 +35,9 @@ GROUPS = {
         "work": ("dibs.cli.work", "run a command or a function for each task"),
         "demo": ("dibs.cli.demo", "see workers killed and stopped, and nothing lost"),
     },
+    "Specs": {
+        "specs": ("dibs.cli.specs", "markdown specs as a queue: what is ready, what waits for what"),
+    },
     "Settings": {
         "config": ("dibs.cli.settings", "show each setting and where it came from"),
         "completions": ("dibs.cli.settings", "print a completion script for bash, zsh or fish"),

@@ -30,7 +30,7 @@ QUEUE is the first argument of every command that works on a queue: a name from 
 (`queues/scrape` is `file:queues/scrape`). `.` stands for the default queue (`DIBS_QUEUE`, `queue` in `dibs.toml`, or
 `file:.dibs/queues/default`); so does no QUEUE at all, where a command takes nothing else: claim, list, stats, claimed,
 watch, pause, resume, purge. A name in `dibs.toml` wins over a folder of that name: `./scrape` is the folder. Only push
-and work create a queue, and move and copy the one that they name second.
+and work create a queue, move and copy the one that they name second, and sync both.
 
 A DURATION is a number of seconds, or `30s`, `5m`, `2h`, `7d`. A TIME is ISO 8601; without a zone it is local time.
 
@@ -55,8 +55,8 @@ _JSON = """\
 ## JSON
 
 `--json` is stable: fields may be added, none is renamed or taken away. Times that are text are ISO 8601 in UTC; times
-that are numbers are seconds since 1970; durations are seconds. list, claim, claimed, cancel, retry and watch print one
-object a line; every other command prints one object.
+that are numbers are seconds since 1970; durations are seconds. list, claim, claimed, cancel, retry, watch,
+`sync --watch`, and `specs list`, `search` and `lint` print one object a line; every other command prints one object.
 
 | command | fields |
 | --- | --- |
@@ -67,6 +67,10 @@ TASK = (
     "max_backoff pushed_at state epoch attempts deaths"
 )
 STATS = "states priorities projects labels workers paused total"
+SPEC = (
+    "id path title status priority depends_on members labels project type approval started_by started_at completed_at "
+    "attempts max_attempts error not_before more"
+)
 FIELDS = {
     "push": f"{TASK} duplicate",
     "push --jsonl": "pushed duplicates",
@@ -83,6 +87,14 @@ FIELDS = {
     "purge": "purged states",
     "move, copy": "source target copy dry_run sent there along confirmed returned held_back refusals refused left "
     "on_the_way elsewhere total verified",
+    "sync": "local remote sent done_here brought completed failed cancelled renewed withdrawn given_back vanished "
+    "reserved conflicts refusals",
+    "specs list, search": f"{SPEC} state",
+    "specs show": f"{SPEC} body",
+    "specs why": "id state why",
+    "specs lint": "path line reason",
+    "specs add": "id path",
+    "specs init": "folder",
     "config": "file url settings queues",
     "completions": "shell script",
 }
