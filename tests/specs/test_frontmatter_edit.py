@@ -129,6 +129,11 @@ def test_a_value_is_written_plain_or_double_quoted(value: Any, text: str) -> Non
         assert body(result) == body(before)
 
 
+@pytest.mark.parametrize("value", [0.00016729367818707445, 1e22, 5e-324, -1.7976931348623157e308, -0.0, 1234.5])
+def test_every_float_comes_back(value: float) -> None:
+    assert repr(read(edit(b"---\n---\n", {"x": value}))["x"]) == repr(value)
+
+
 @pytest.mark.parametrize("value", [10**18, float("inf"), float("nan"), {"a": 1}, b"x", [["a"]], [{}], "\ud800"])
 def test_a_value_that_cannot_be_written_is_refused(value: Any) -> None:
     with pytest.raises(BadInput):

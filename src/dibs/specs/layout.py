@@ -11,7 +11,7 @@ from dibs.specs import fences, quick, yamlish
 from dibs.specs.badspec import BadSpec
 from dibs.specs.lines import text_of
 from dibs.specs.places import FIRST_LINE, Field
-from dibs.specs.scalars import written
+from dibs.specs.writing import written
 
 
 class Layout:
