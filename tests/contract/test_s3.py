@@ -74,7 +74,7 @@ class OnBucket(Contract):
 
 class TestS3(OnBucket, QueueContract):
     server = "seaweed"
-    race_tasks = 60
+    race_tasks = 30
 
 
 class TestMoto(OnBucket, Batches, Fencing, Leases, Races):
@@ -83,3 +83,4 @@ class TestMoto(OnBucket, Batches, Fencing, Leases, Races):
     server = "moto"
     race_tasks = 6
     test_threads_push_claim_fail_and_release_together = None
+    test_threads_claim_each_task_once = None

@@ -10,7 +10,6 @@ from dibs.testing.topics.waiting import Waiting
 
 SETTINGS = {"fresh": 0.3, "relist": 0.3, "upkeep": 0.02, "idle": 0.05, "timeout": 60}
 RUN = [
-    "test_threads_take_stale_leases_over_once",
     "test_processes_take_stale_leases_over_once",
     "test_waiting_finds_what_becomes_due",
     "test_waiting_finds_what_expires",
@@ -44,8 +43,6 @@ class TestManifest(OnS3):
 
 
 class TestAnotherQueue(OnS3):
-    test_threads_take_stale_leases_over_once = None  # the other queue's locks are waited for in real time
-
     def way(self) -> dict[str, object]:
         return {"discover": f"file:{self.tmp_path}/names?sync=off"}
 
