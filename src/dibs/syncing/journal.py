@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from errno import ENOSPC
 from typing import Any, NamedTuple
 
 from dibs.errors import BadInput, Refused, StorageError
@@ -92,9 +93,14 @@ class Journal:
         data = b"".join(map(encode, lines))
         try:
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            before = os.fstat(file).st_size
             try:
-                os.write(file, data)
+                if os.write(file, data) < len(data):
+                    raise OSError(ENOSPC, os.strerror(ENOSPC))
                 os.fsync(file)
+            except OSError:
+                os.ftruncate(file, before)  # half a line would spoil the next one
+                raise
             finally:
                 os.close(file)
         except OSError as error:
