@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from benchmarks import bucket, cli, drain, machine, push, redis_queues, scale
+from benchmarks import bucket, cli, drain, machine, push, redis_queues, scale, specs
 from benchmarks.document import write_document
 from benchmarks.plan import SIZES, Plan
 from benchmarks.report import Outcome, goals_table
@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Outcome]] = {
     "scale": scale.run,
     "redis": redis_queues.run,
     "bucket": bucket.run,
+    "specs": specs.run,
     "cli": cli.run,
 }
 

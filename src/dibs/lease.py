@@ -72,7 +72,17 @@ class Seen(NamedTuple):
 class Leases:
     """The records below one store. Safe for threads."""
 
-    def __init__(self, store: Store, *, clock: Clock, rng: random.Random, watch: Watch) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        watch: Watch,
+        describe: Callable[[Holder], Mapping[str, Any]] = lambda holder: {},
+    ) -> None:
+        """`describe`: what else a record says of its holder, for people and other tools."""
+        self._describe = describe
         self.store = store
         self.clock = clock
         self._rng = rng
@@ -150,6 +160,7 @@ class Leases:
             age = self.clock.boottime() - holder.beat
             beat = self.clock.wall() - age
             body |= {"worker_id": holder.worker, "heartbeat": iso(beat), "expiry": iso(beat + holder.ttl)}  # for people
+            body |= self._describe(holder)
             body["lease"] = holder.to_record()
         if record.until is not None:
             body["until"] = record.until

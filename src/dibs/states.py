@@ -15,13 +15,15 @@ swap in; the backend swaps atomically, from exactly the version seen, or not at 
 here does input or output. `Refused` means the present state does not allow the step.
 """
 
-import random
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dibs.errors import Refused
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 class State(StrEnum):
@@ -132,7 +134,7 @@ def retry(cell: Cell) -> Cell:
     return Cell(State.READY, cell.epoch)
 
 
-def backoff(first: float, longest: float, attempts: int, rng: random.Random) -> float:
+def backoff(first: float, longest: float, attempts: int, rng: "Random") -> float:
     """Seconds to wait before attempt number `attempts + 1`: doubling, capped, with jitter of half."""
     full = min(longest, first * 2.0 ** min(attempts - 1, 60))
     return full * (0.5 + rng.random() / 2)

@@ -75,6 +75,8 @@ class OnBucket(Contract):
 class TestS3(OnBucket, QueueContract):
     server = "seaweed"
     race_tasks = 30
+    thread_tasks = 200
+    thread_keys = 5
 
 
 class TestMoto(OnBucket, Batches, Fencing, Leases, Races):
@@ -82,5 +84,6 @@ class TestMoto(OnBucket, Batches, Fencing, Leases, Races):
 
     server = "moto"
     race_tasks = 6
+    thread_tasks = 60
     test_threads_push_claim_fail_and_release_together = None
     test_threads_claim_each_task_once = None

@@ -19,11 +19,12 @@ from typing import Any
 
 import dibs
 from crash.scenarios import SCENARIOS, Scenario
+from crash.spec_scenarios import SPEC_SCENARIOS
 from disk.os_seam import told
 
 
 def main(folder: str, name: str) -> None:
-    scenario = SCENARIOS[name]
+    scenario = (SCENARIOS | SPEC_SCENARIOS)[name]
     template = f"{folder}/template"
     os.makedirs(template)
     _, status = _in_child(lambda: scenario.prepare(f"{template}/q"))

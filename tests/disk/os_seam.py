@@ -1,4 +1,4 @@
-"""The system calls of file queue and file store, seen one by one before they happen.
+"""The system calls of file queue, file store and specs, seen one by one before they happen.
 
 Whoever is told may kill this process, refuse the call with an error, or only take notes.
 """
@@ -10,12 +10,22 @@ from typing import Any
 from unittest.mock import patch
 
 import dibs.queues.files.fs
+import dibs.queues.lockfiles.placing
+import dibs.queues.specs.pages
+import dibs.queues.specs.queue
 import dibs.stores.files
 import dibs.stores.syncing
 
 CHANGING = {"write", "fsync", "rename", "replace", "link", "unlink", "mkdir", "makedirs", "rmdir", "utime", "ftruncate"}
 Told = Callable[[str, tuple[Any, ...]], None]
-_MODULES = (dibs.queues.files.fs, dibs.stores.files, dibs.stores.syncing)
+_MODULES = (
+    dibs.queues.files.fs,
+    dibs.queues.lockfiles.placing,
+    dibs.queues.specs.pages,
+    dibs.queues.specs.queue,
+    dibs.stores.files,
+    dibs.stores.syncing,
+)
 
 
 class OsSeam:

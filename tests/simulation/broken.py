@@ -13,17 +13,21 @@ from dibs.lease import FOR_EVER, Held, Leases, Lost, Record, Seen
 from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.files.pusher import Pusher
 from dibs.queues.files.session import Session, write_record
+from dibs.queues.specs.ledger import lock_key
+from dibs.queues.specs.steps import Steps
+from dibs.queues.specs.tasks import task_of
 from dibs.queues.stored.body import Known
 from dibs.queues.stored.cells import Cells
 from dibs.queues.stored.layout import cell_key
 from dibs.states import Cell, State
 from dibs.stores.store import Changed, Exists
-from dibs.task import decode, encode
+from dibs.task import Task, decode, encode
 from dibs.values import replace
 
 from .cloud import SimStore
 from .files_backend import FilesBackend
 from .locks import LocksBackend
+from .specs_backend import SpecsBackend
 from .stored_backend import StoredBackend
 
 
@@ -219,11 +223,36 @@ class UnlookedSeed(StoredBackend):
     patches = ((Cells, "_swap", _swap_unlooked),)
 
 
+def _claim_unlocked(self: Steps, task_id: str, holder: Holder) -> tuple[Task, Held] | None:
+    key = lock_key(task_id)
+    try:
+        found = self._leases.create(key, self._unborn(task_id, holder))
+        free = self._claimable(task_id)
+        if free is None:
+            self._store.delete_if(key, found.version)
+            return None
+        page, cell = free
+        task = task_of(page.spec, self._limits, page.data)
+        found = self._leases.swap(key, found.version, self._record(task, cell, holder))
+    except (Exists, Changed):
+        return None
+    self._written(page, cell, holder, found.record)
+    return task, self._leases.held(key, found)
+
+
+class UnlockedFile(SpecsBackend):
+    """A claimer writes the spec without the lock's own lock: it may be stopped between its last look and the rename."""
+
+    backend = "specs"
+
+    patches = ((Steps, "claim", _claim_unlocked),)
+
+
 VARIANTS: dict[str, Any] = {
     variant.__name__: variant
     for variant in (
         DeleteThenCreate, FinishUncompared, ReadThenWrite, NumberedRecords, ForeignWallClock, LateRenewal, BlindPush,
-        SlowHelper, OldReading, UnlookedSeed,
+        SlowHelper, OldReading, UnlookedSeed, UnlockedFile,
     )
 }  # fmt: skip
 

@@ -9,16 +9,16 @@ from typing import Any
 import dibs.queues.directory.frontier
 import dibs.queues.directory.looks
 import dibs.queues.directory.names
-import dibs.queues.directory.placing
 import dibs.queues.directory.pushing
 import dibs.queues.directory.queue
-import dibs.queues.directory.recovery
 import dibs.queues.directory.steps
+import dibs.queues.lockfiles.placing
+import dibs.queues.lockfiles.recovery
 from dibs.lease import Record, seen
-from dibs.queues.directory.past import ALL
 from dibs.queues.directory.queue import DirectoryQueue
 from dibs.queues.directory.settings import Settings
-from dibs.queues.directory.steps import Limits
+from dibs.queues.lockfiles.limits import Limits
+from dibs.queues.lockfiles.past import ALL
 from dibs.states import Cell, State
 from dibs.stores.store import Entry
 
@@ -35,9 +35,9 @@ _MODULES = (
     dibs.queues.directory.frontier,
     dibs.queues.directory.looks,
     dibs.queues.directory.names,
-    dibs.queues.directory.placing,
+    dibs.queues.lockfiles.placing,
     dibs.queues.directory.queue,
-    dibs.queues.directory.recovery,
+    dibs.queues.lockfiles.recovery,
     dibs.queues.directory.steps,
 )
 _OPENERS = (dibs.queues.directory.pushing, dibs.queues.directory.steps)

@@ -11,6 +11,7 @@ from .hands import Hands
 from .locks import LocksBackend
 from .machines import SimHost, new_host
 from .seams import seams
+from .specs_backend import SpecsBackend
 from .stage import Stage
 from .stored_backend import StoredBackend
 from .truth import Truth, show
@@ -21,6 +22,7 @@ BACKENDS: dict[str, tuple[type, type]] = {
     "stored": (StoredBackend, QueueCast),
     "stored-on-files": (FileStoreBackend, QueueCast),
     "directory": (DirectoryBackend, QueueCast),
+    "specs": (SpecsBackend, QueueCast),
     "files-keys": (FilesBackend, KeyWarCast),
     "stored-keys": (StoredBackend, KeyWarCast),
     "stored-seeds": (StoredBackend, SeedWarCast),

@@ -86,7 +86,9 @@ class System:
         self._open: dict[int, Descriptor] = {}
         self._next = 100
         self.path = Path(disk, self._plain)
-        for name in ("O_CREAT", "O_EXCL", "O_RDONLY", "O_RDWR", "O_WRONLY", "DirEntry", "fsencode", "fsdecode"):
+        for name in ("O_CREAT", "O_EXCL", "O_RDONLY", "O_RDWR", "O_WRONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+            setattr(self, name, getattr(real_os, name))
+        for name in ("DirEntry", "fsencode", "fsdecode"):
             setattr(self, name, getattr(real_os, name))
         for name in ("LOCK_EX", "LOCK_NB", "LOCK_UN"):
             setattr(self, name, getattr(real_fcntl, name))
@@ -127,6 +129,9 @@ class System:
         file = self._open[descriptor].file
         assert file is not None
         file.mtime = times[1]
+
+    def fchmod(self, descriptor: int, mode: int) -> None:
+        pass
 
     def fsync(self, descriptor: int) -> None:
         self._plain("fsync", str(descriptor))

@@ -13,6 +13,7 @@ from .broken import (
     OldReading,
     ReadThenWrite,
     SlowHelper,
+    UnlockedFile,
     UnlookedSeed,
     broken,
 )
@@ -74,3 +75,7 @@ def test_old_reading_judged_by_a_new_clock_is_caught() -> None:
 
 def test_a_first_step_that_does_not_look_for_its_seed_is_caught() -> None:
     caught(UnlookedSeed, "untrue answer", "risen")
+
+
+def test_a_file_that_is_written_without_its_lock_is_caught() -> None:
+    caught(UnlockedFile, "illegal step", "epoch twice", "risen")

@@ -23,7 +23,7 @@ def spec(folder: Path, name: str, *lines: str, title: str = "") -> None:
 def test_a_spec_is_added_listed_and_shown(dibs: Run, folder: Path) -> None:
     first = dibs("specs", "add", "Fix", "the  login: now", "--priority", "high", "--label", "a b", "--json").json
     assert (folder / f"{first['id']}.md").read_text() == (
-        "---\nstatus: pending\npriority: 100\nlabels: [a b]\n---\n# Fix the login: now\n"
+        "---\nstatus: pending\npriority: high\nlabels: [a b]\n---\n# Fix the login: now\n"
     )
     second = dibs("specs", "add", "Docs", "--depends-on", "fix-the", "--body", "-", stdin="some\ntext\n")
     assert second.out.startswith(".dibs/specs/")
@@ -118,4 +118,4 @@ def test_bad_usage_is_one_line(dibs: Run, folder: Path, tmp_path: Path) -> None:
         assert result.code == 2, words
         assert result.err.startswith("dibs: ")
     assert "dibs specs init" in dibs("specs", "list", "--folder", "nowhere").err
-    assert dibs("specs", "add", "x", "--folder", "nowhere").code == 1
+    assert dibs("specs", "add", "x", "--folder", "nowhere").code == 2

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from dibs.specs import quick, yamlish
 from dibs.specs.badspec import BadSpec
+from dibs.specs.fields import READINGS
 from dibs.specs.frontmatter import body, edit, read
 from dibs.specs.lines import text_of
 
-KNOWN = ["status", "priority", "depends_on", "labels", "project", "type", "approval", "started_by", "started_at"]
-KNOWN += ["completed_at", "attempts", "error", "not_before", "max_attempts"]
+KNOWN = list(READINGS)
 
 # Short texts of what YAML gives a meaning to: most of the odd ones are among them.
 tricky = st.text(st.sampled_from("ab1 0.-+:#,[]{}'\"\\\t?!&*|>%@`~=<_eExnu/\u00e9\u00a0\u3000\U0001f389"), max_size=8)

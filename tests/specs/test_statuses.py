@@ -1,5 +1,7 @@
 """The table of statuses: what leads where, what is more advanced, what the queue makes of it."""
 
+from pathlib import Path
+
 import pytest
 
 from dibs.errors import Refused
@@ -90,3 +92,8 @@ def test_the_drawing_has_every_status_and_every_step() -> None:
             for target in targets:
                 assert (f"{source} --> {target}", step) in drawn
     assert len(drawn) == 1 + sum(len(sources) * len(targets) for sources, targets in STEPS.values())
+
+
+def test_the_guide_draws_the_table() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "specs.md"
+    assert mermaid() in guide.read_text()

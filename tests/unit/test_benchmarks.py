@@ -62,6 +62,13 @@ def test_scale_and_cli_run(tmp_path: Path) -> None:
     assert all(goal["met"] is not None for goal in scaled["goals"] + commands["goals"])
 
 
+def test_specs_are_listed_beside_the_floor(tmp_path: Path) -> None:
+    (found,) = run(tmp_path, "--only", "specs")["outcomes"]
+    for name in ("read every file", "cold", "stat every file", "warm", "dibs specs list --ready"):
+        assert found["data"][name]["median"] > 0, name
+    assert [goal["met"] is not None for goal in found["goals"]] == [True] * 4
+
+
 def test_dibs_work_runs_beside_the_queues_on_redis(tmp_path: Path) -> None:
     (drained,) = run(tmp_path, "--only", "redis", "--contender", "dibs")["outcomes"]
     series = drained["data"]["dibs work --call"]

@@ -107,7 +107,7 @@ def test_somebody_stopped_within_a_step_holds_up_one_task_only(folder: Folder) -
 DIE = """
 import os, sys
 import dibs
-from dibs.queues.directory.past import Pasts
+from dibs.queues.lockfiles.past import Pasts
 from dibs.stores.files import Locked
 queue = dibs.open(sys.argv[1])
 lease = queue.claim()

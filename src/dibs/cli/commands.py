@@ -29,10 +29,12 @@ GROUPS = {
         "purge": ("dibs.cli.steer", "delete old finished tasks"),
         "move": ("dibs.cli.move", "move whole tasks into another queue"),
         "copy": ("dibs.cli.move", "copy whole tasks into another queue"),
+        "migrate": ("dibs.cli.migrate", "create or update the tables of a queue in a database"),
         "sync": ("dibs.cli.sync", "join a queue here with a shared one, for offline work"),
     },
     "Run": {
         "work": ("dibs.cli.work", "run a command or a function for each task"),
+        "mcp": ("dibs.cli.mcp", "serve queues to coding agents, over the Model Context Protocol"),
         "demo": ("dibs.cli.demo", "see workers killed and stopped, and nothing lost"),
     },
     "Specs": {

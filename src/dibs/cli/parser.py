@@ -7,7 +7,6 @@ command line reference and the completion scripts are made from the same argumen
 from __future__ import annotations
 
 import argparse
-from textwrap import wrap
 from typing import Any, NoReturn
 
 from dibs.cli.exits import USAGE, CommandError
@@ -35,6 +34,7 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: list[str]) -> argparse.Namespace:
         """Parse; options may stand between the positional arguments. What follows -- is the `rest`, if there is one."""
+        self.usage = self.usage or ""  # argparse lays out its own at each start if there is none
         if self.rest is None:
             return self.parse_intermixed_args(words)
         end = words.index("--") if "--" in words else len(words)
@@ -71,7 +71,7 @@ def value_name(action: argparse.Action) -> str:
     """What stands for the value of an argument, or nothing for a flag."""
     if action.option_strings and action.nargs == 0:
         return ""
-    if action.choices is not None:
+    if action.choices is not None and action.metavar is None:
         return "|".join(map(str, action.choices))
     return str(action.metavar or action.dest.upper())
 
@@ -95,6 +95,8 @@ def _left(action: argparse.Action) -> str:
 
 
 def _row(action: argparse.Action) -> list[str]:
+    from textwrap import wrap
+
     left = _left(action)
     help_lines = wrap(action.help or "", WIDTH - _LEFT - 2) or [""]
     if len(left) > _LEFT - 2:
@@ -104,6 +106,8 @@ def _row(action: argparse.Action) -> list[str]:
 
 def _paragraphs(text: str) -> list[str]:
     """Wrapped, but for lines that are indented: those are kept as they are."""
+    from textwrap import wrap
+
     lines: list[str] = []
     for line in text.strip("\n").split("\n"):
         lines += [line] if line.startswith(" ") or not line else wrap(line, WIDTH)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from dibs.queues.queue import Queue
 
-_REMOTE = ("s3", "gs", "az", "sqs")
+_REMOTE = ("s3", "gs", "az", "sqs", "postgres", "postgresql", "redis", "rediss")
 _PATHS = ("file", "dir", "lmdb", "specs")  # schemes whose body is a path
-_PATH_PARAMETERS = ("done", "leases")
+_PATH_PARAMETERS = ("done", "leases", "locks")
 
 
 class Place:
@@ -65,9 +65,9 @@ def open_place(place: Place, *, create: bool = False, look: bool = False, **opti
             "a path, such as queues/scrape",
             USAGE,
         )
-    if scheme == "file" or scheme in _REMOTE:
+    if scheme in ("file", "lmdb") or scheme in _REMOTE:
         options["create"] = create
-    elif scheme == "dir":
+    elif scheme in ("dir", "specs"):
         options["create"] = not look  # the folder is a queue already; what else it needs is made beside it
     return open_queue(place.url, **options)
 

@@ -30,7 +30,7 @@ QUEUE is the first argument of every command that works on a queue: a name from 
 (`queues/scrape` is `file:queues/scrape`). `.` stands for the default queue (`DIBS_QUEUE`, `queue` in `dibs.toml`, or
 `file:.dibs/queues/default`); so does no QUEUE at all, where a command takes nothing else: claim, list, stats, claimed,
 watch, pause, resume, purge. A name in `dibs.toml` wins over a folder of that name: `./scrape` is the folder. Only push
-and work create a queue, move and copy the one that they name second, and sync both.
+and work create a queue, mcp when a task is added, move and copy the one that they name second, and sync both.
 
 A DURATION is a number of seconds, or `30s`, `5m`, `2h`, `7d`. A TIME is ISO 8601; without a zone it is local time.
 
@@ -69,7 +69,7 @@ TASK = (
 STATS = "states priorities projects labels workers paused total"
 SPEC = (
     "id path title status priority depends_on members labels project type approval started_by started_at completed_at "
-    "attempts max_attempts error not_before more"
+    "attempts max_attempts max_deaths max_runtime backoff max_backoff epoch error not_before more"
 )
 FIELDS = {
     "push": f"{TASK} duplicate",
@@ -85,16 +85,20 @@ FIELDS = {
     "watch": f"at rate {STATS}",
     "pause, resume": "paused",
     "purge": "purged states",
+    "migrate": "before version",
     "move, copy": "source target copy dry_run sent there along confirmed returned held_back refusals refused left "
     "on_the_way elsewhere total verified",
     "sync": "local remote sent done_here brought completed failed cancelled renewed withdrawn given_back vanished "
     "reserved conflicts refusals",
+    "mcp": "queues any_queue tools",
     "specs list, search": f"{SPEC} state",
+    "specs list --watch": "id from to",
     "specs show": f"{SPEC} body",
     "specs why": "id state why",
     "specs lint": "path line reason",
     "specs add": "id path",
-    "specs init": "folder",
+    "specs init": "folder merge_driver",
+    "specs merge-driver": "path conflicts",
     "config": "file url settings queues",
     "completions": "shell script",
 }

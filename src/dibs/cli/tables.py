@@ -18,12 +18,13 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     cells = [list(headers), *([text_of(cell) for cell in row] for row in rows)]
     widths = [max(width_of(row[column]) for row in cells) for column in range(len(headers))]
     lines = []
+    screen = screen_width()
     for row in cells:
         padded = [
             _padded(cell, widths[column], right=column in right) if column + 1 < len(row) or column in right else cell
             for column, cell in enumerate(row)
         ]
-        lines.append(cut("  ".join(padded).rstrip(), screen_width()))
+        lines.append(cut("  ".join(padded).rstrip(), screen))
     return lines
 
 

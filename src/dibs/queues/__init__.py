@@ -14,10 +14,16 @@ BACKENDS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "file": (("filesystem", "file"), "dibs.queues.files", "FilesQueue"),
     "memory": (("memory",), "dibs.queues.memory", "MemoryQueue"),
     "dir": (("directory", "dir"), "dibs.queues.directory", "DirectoryQueue"),
+    "specs": (("specs",), "dibs.queues.specs", "SpecsQueue"),
     "s3": (("s3",), "dibs.queues.objects", "ObjectsQueue"),
     "gs": (("gcs", "gs"), "dibs.queues.objects", "ObjectsQueue"),
     "az": (("azure", "az"), "dibs.queues.objects", "ObjectsQueue"),
     "sqs": (("sqs",), "dibs.queues.sqs", "SqsQueue"),
+    "postgres": (("postgres",), "dibs.queues.postgres", "PostgresQueue"),
+    "postgresql": (("postgresql",), "dibs.queues.postgres", "PostgresQueue"),
+    "redis": (("redis",), "dibs.queues.redis", "RedisQueue"),
+    "rediss": (("rediss",), "dibs.queues.redis", "RedisQueue"),
+    "lmdb": (("lmdb",), "dibs.queues.lmdb", "LmdbQueue"),
 }
 
 

@@ -8,10 +8,12 @@ import os
 import random
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
+from typing import Any
 
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import BadInput, LeaseLost
+from dibs.errors import BadInput, LeaseLost, StorageError
 from dibs.host import Host
 from dibs.lease import Held, Leases, Lost, Record
 from dibs.liveness import Holder, Verdict, Watch
@@ -44,22 +46,24 @@ class LeasedQueue(Queue):
         url: str,
         store: Store,
         *,
+        memory: Store | None = None,
         pid: int | str | None = "self",
         process: Callable[[], int] = os.getpid,
         clock: Clock = SYSTEM,
         host: Host | None = None,
         rng: random.Random | None = None,
     ) -> None:
+        """`memory`: where one-shot commands remember what they saw of others, if not with the leases."""
         super().__init__(url, clock=clock, host=host, rng=rng)
         self._pid = pid
         self._process = process
         self._watch = Watch(self.host, clock)
-        self._leases = Leases(store, clock=clock, rng=self.rng, watch=self._watch)
+        self._leases = Leases(store, clock=clock, rng=self.rng, watch=self._watch, describe=self._describe)
         self._named = (0, "")
         self._started = self._guard_started = (0, "")
         self._serial = count(1)
         self._beaten: dict[str, Held] = {}
-        self._remembering = Remembering(store, self._watch, self.host) if pid is None else None
+        self._remembering = Remembering(memory or store, self._watch, self.host) if pid is None else None
         if self._remembering is not None:
             self._remembering.recall()
 
@@ -75,6 +79,10 @@ class LeasedQueue(Queue):
     @abstractmethod
     def _expire(self, task_id: str, held: Held, verdict: Verdict) -> None:
         """Give back what was seen to be held, unless it has changed since."""
+
+    def _describe(self, holder: Holder) -> dict[str, Any]:
+        """What a lease record says of its holder besides, for people and other tools."""
+        return {}
 
     def _holder(self, ttl: float) -> Holder:
         """This process, or the one it claims for, as the holder of one new lease; the beat is now."""
@@ -138,8 +146,9 @@ class LeasedQueue(Queue):
         if holder is not None and holder.boot != self.host.boot:
             self._adopt(lease, held, holder)
         elif not (held.follow() if held.kept else held.renew()):
-            if held.refresh():
-                self._expire(lease.id, held, Verdict.SILENT)  # its time is over though we live: give it back
+            with suppress(StorageError):  # lost all the same: who finds it gives it back
+                if held.refresh():
+                    self._expire(lease.id, held, Verdict.SILENT)  # its time is over though we live: give it back
             raise self._lost(lease)
         lease.deadline = held.deadline
 

@@ -10,7 +10,7 @@ import os
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dibs.clock import SYSTEM, Clock
 from dibs.errors import BadInput, Unsupported
@@ -20,7 +20,7 @@ from dibs.queues.held import Lease
 from dibs.queues.views import Capabilities, Claim, Detail, Stats, Why
 from dibs.queues.why import explain
 from dibs.states import State
-from dibs.task import NewTask, Task, checked_number, make_task
+from dibs.task import NewTask, Task, checked_number, encode, make_task
 
 if TYPE_CHECKING:
     from dibs.queues.gate import Gate
@@ -181,6 +181,10 @@ class Queue(ABC):
         """Return when something may have become ready, or after `seconds`. Never spins."""
         self.clock.sleep(seconds)
 
+    def rouse(self) -> None:
+        """Threads that wait for work in this process look again at once, where the backend can wake them."""
+        return
+
     @abstractmethod
     def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
         """Claim up to `limit` ready tasks that are wanted, taking over what has expired; never blocks."""
@@ -213,6 +217,10 @@ class Queue(ABC):
             except LeaseLost:
                 lost.append(lease)
         return lost
+
+    def stdin(self, lease: Lease) -> bytes:
+        """What a command that works on the task reads."""
+        return encode(lease.payload)
 
     # Keeping leases alive from another process (see worker/guard.py)
 
@@ -342,7 +350,7 @@ class Queue(ABC):
             self._heart.stop()
             self._heart = None
 
-    def __enter__(self) -> "Queue":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

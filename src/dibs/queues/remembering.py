@@ -14,10 +14,10 @@ from dibs.task import decode, encode
 
 
 class Remembering:
-    def __init__(self, store: Store, watch: Watch, host: Host) -> None:
+    def __init__(self, store: Store, watch: Watch, host: Host, name: str = "seen") -> None:
         self._store = store
         self._watch = watch
-        self._key = f"seen/{''.join(letter for letter in host.boot if letter.isalnum())}.json"
+        self._key = f"{name}/{''.join(letter for letter in host.boot if letter.isalnum())}.json"
         self._version = ""
 
     def recall(self) -> None:

@@ -109,8 +109,8 @@ def stamps_of(numbers: Sequence[int]) -> bytes:
 
 def stamp_of(stat: os.stat_result, now: float) -> bytes:
     """The stamp of one file that is read at `now`, or NO_STAMP when it changed too lately to be trusted."""
-    changed = stat.st_ctime_ns
-    if changed > (now - COARSE_SECONDS) * 1e9 and (changed % 1_000_000 == 0 or changed > (now - FINE_SECONDS) * 1e9):
+    changed = stat.st_ctime
+    if changed > now - COARSE_SECONDS and (stat.st_ctime_ns % 1_000_000 == 0 or changed > now - FINE_SECONDS):
         return NO_STAMP
     try:
         return _pack(*STAMP(stat))

@@ -26,22 +26,27 @@ class Catalog:
         self._cache = place_of(folder) if cache == "" else cache
         self._clock = clock
         self._seen: Snapshot | None = None
+        self._listing: Listing | None = None
         self._unsaved = 0
 
     def specs(self) -> Listing:
-        """Everything there now. BadInput when there is no such folder."""
+        """Everything there now; the same object as the last time when nothing changed. BadInput when there is no such
+        folder."""
         first = self._seen is None
         try:
             if first and self._cache is not None:
                 self._seen = load(self._cache, self.folder)
-            self._seen = self._look(first)
+            seen = self._look(first)
         except (FileNotFoundError, NotADirectoryError):
             raise BadInput(f"no folder of specs at {self.folder}; `dibs specs init` makes one") from None
         except OSError as error:
             from dibs.stores.refusal import storage_error
 
             raise storage_error(error, self.folder) from error
-        return Listing(self.folder, self._seen)
+        if self._listing is None or seen is not self._seen:
+            self._listing = Listing(self.folder, seen)
+        self._seen = seen
+        return self._listing
 
     def _look(self, first: bool) -> Snapshot:
         seen = self._seen

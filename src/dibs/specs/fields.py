@@ -14,7 +14,7 @@ from dibs.specs.fences import BOM
 from dibs.specs.frontmatter import body, read
 from dibs.specs.ids import SUFFIX, fault_of
 from dibs.specs.statuses import BY_TEXT, Status
-from dibs.task import PRIORITIES, priority_of
+from dibs.task import CENTURY, PRIORITIES, priority_of
 
 TITLE_CHARACTERS = 500
 
@@ -119,6 +119,15 @@ def _number_from(low: int) -> Callable[[Any], int]:
     return number
 
 
+def _seconds_from(low: float) -> Callable[[Any], float]:
+    def seconds(value: Any) -> float:
+        if (type(value) is not int and type(value) is not float) or not low <= value <= CENTURY:
+            raise BadInput(f"{_shown(value)} is not a number of seconds from {low:g}")
+        return float(value)
+
+    return seconds
+
+
 def _status(value: Any) -> Status:
     status = BY_TEXT.get(value) if type(value) is str else None
     if status is None:
@@ -150,7 +159,7 @@ def _approval(value: Any) -> str | None:
 _APPROVALS = {"none": "", "required": "pending", "pending": "pending", "approved": "approved", "rejected": "rejected"}
 
 
-def _moment(value: Any) -> float:
+def moment(value: Any) -> float:
     """Seconds since 1970. Without a zone it is UTC: the file is read in many places."""
     if type(value) is int or type(value) is float:
         if not 0 <= value <= 1e11:
@@ -160,10 +169,10 @@ def _moment(value: Any) -> float:
 
     text = _text(value).strip()
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         raise BadInput(f"{_shown(value)} is not a time; use 2026-11-16T09:00:00Z") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _shown(value: Any) -> str:
@@ -191,7 +200,12 @@ READINGS: dict[str, Callable[[Any], Any]] = {
     "completed_at": _text,
     "attempts": _number_from(0),
     "max_attempts": _number_from(1),
+    "max_deaths": _number_from(1),
+    "max_runtime": _seconds_from(0.001),
+    "backoff": _seconds_from(0),
+    "max_backoff": _seconds_from(0),
+    "epoch": _number_from(0),
     "error": _text,
-    "not_before": _moment,
+    "not_before": moment,
 }
 """Every field that dibs knows, with how its value is read. BadInput when it cannot be."""

@@ -4,11 +4,14 @@ A new id is the day, the title and 40 random bits, so two people who add the sam
 in two clones do not meet. An id never leads out of its folder and never passes for an option.
 """
 
-import random
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from dibs.clock import iso
 from dibs.errors import BadInput, TaskNotFound
+
+if TYPE_CHECKING:
+    from random import Random
 
 SUFFIX = ".md"
 MAX_ID_BYTES = 200  # room for what a lock or a temporary file adds to it
@@ -16,11 +19,14 @@ SLUG_CHARACTERS = 48
 SLUG_BYTES = 96
 SHOWN = 10
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud, typed again
-_SYSTEM = random.SystemRandom()
 
 
-def new_id(title: str, now: float, rng: random.Random = _SYSTEM) -> str:
+def new_id(title: str, now: float, rng: "Random | None" = None) -> str:
     """An id for a spec added at `now`, such as 2026-11-16-fix-login-4f2a81kd."""
+    if rng is None:
+        from random import SystemRandom  # only for what is added
+
+        rng = SystemRandom()
     return f"{iso(now)[:10]}-{slug(title)}-{''.join(rng.choices(_DIGITS, k=8))}"
 
 

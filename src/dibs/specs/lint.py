@@ -67,6 +67,15 @@ def _broken(spec: Broken) -> Iterator[Problem]:
 def _spec(spec: Spec) -> Iterator[Problem]:
     for name, reason in (*_ownership(spec), *_references(spec), *_strange(spec)):
         yield Problem(spec.path, line_of(_data(spec.path), name), f"{name}: {reason}")
+    yield from _conflicts(spec)
+
+
+def _conflicts(spec: Spec) -> Iterator[Problem]:
+    """What git left in the text for people to decide; in the fields it makes the file unreadable anyway."""
+    for number, line in enumerate(_data(spec.path).split(b"\n"), 1):
+        if line.startswith((b"<<<<<<< ", b">>>>>>> ")):
+            yield Problem(spec.path, number, "a conflict of a merge is left in the text; settle it")
+            return
 
 
 def _ownership(spec: Spec) -> Iterator[tuple[str, str]]:

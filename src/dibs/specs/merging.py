@@ -1,8 +1,9 @@
 """Merging two versions of a spec file: fields by what they mean, everything else by git's own text merge.
 
-A field that one side changed takes that side's lines; the more advanced `status` wins; lists keep the additions and
-removals of both sides. The order of fields is ours. Comments between fields and the body are merged as text, with
-the settled fields written alike into all versions first. What cannot be settled stays a conflict with git's markers.
+A field that one side changed takes that side's lines; the more advanced `status` wins, and brings along who worked on
+the spec and how it ended (`settling`); lists keep the additions and removals of both sides. The order of fields is
+ours. Comments between fields and the body are merged as text, with the settled fields written alike into all versions
+first. What cannot be settled stays a conflict with git's markers.
 """
 
 import os
@@ -14,7 +15,7 @@ from typing import Any
 from dibs.errors import BadInput, MissingExtra, StorageError
 from dibs.specs.badspec import BadSpec
 from dibs.specs.layout import Layout
-from dibs.specs.settling import ABSENT, CONFLICT, settled
+from dibs.specs.settling import ABSENT, CONFLICT, settle
 
 Lines = list[bytes]
 
@@ -37,11 +38,9 @@ def _by_fields(base: Layout, ours: Layout, theirs: Layout, rank: Callable[[str],
     wanted: dict[str, Any] = {}
     lines: dict[str, Lines] = {}
     marked: dict[str, Lines] = {}
-    for key in dict.fromkeys((*ours.values, *theirs.values, *base.values)):
-        before, mine, other = (side.values.get(key, ABSENT) for side in (base, ours, theirs))
-        value = settled(key, before, mine, other, rank)
+    for key, value in settle(base.values, ours.values, theirs.values, rank).items():
         if value is CONFLICT:
-            value = mine
+            value = ours.values.get(key, ABSENT)
             marked[key] = [b"<<<<<<< ours", *ours.lines(key), b"=======", *theirs.lines(key), b">>>>>>> theirs"]
         lines[key] = _lines(key, value, base, ours, theirs)
         if value is not ABSENT:

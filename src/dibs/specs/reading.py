@@ -5,6 +5,7 @@ large file is read; frontmatter and first heading are there or nowhere.
 """
 
 import os
+import re
 import stat as modes
 from collections.abc import Sequence
 from json import JSONEncoder
@@ -13,7 +14,7 @@ from dibs.errors import MissingExtra
 from dibs.specs.badspec import BadSpec
 from dibs.specs.cache import NO_STAMP, Entry, stamp_of
 from dibs.specs.fields import values_of
-from dibs.specs.ids import SUFFIX, fault_of
+from dibs.specs.ids import MAX_ID_BYTES, SUFFIX, fault_of
 from dibs.specs.nodes import NOTHING, hot
 from dibs.specs.repeats import Repeats
 
@@ -21,6 +22,8 @@ CHUNK = 1 << 16
 READ_AT_MOST = 1 << 22
 TOGETHER = 64  # files read before they are parsed: a processor is faster at one thing at a time
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KIND, _REGULAR = 0o170000, 0o100000  # of a mode
+_ordinary = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_ID_BYTES - 1}}}{re.escape(SUFFIX)}").fullmatch
 
 _encode = JSONEncoder(separators=(",", ":")).encode
 
@@ -44,7 +47,7 @@ def read_entries(names: Sequence[str], folder: int, now: float) -> dict[str, Ent
 
 def _content(name: str, folder: int, now: float) -> tuple[bytes, bytes | str] | None:
     """Stamp and bytes of a file, or in place of these the reason why it cannot be read; None when it is gone."""
-    if fault := fault_of(name[: -len(SUFFIX)]):
+    if not _ordinary(name) and (fault := fault_of(name[: -len(SUFFIX)])):
         return NO_STAMP, f"its name {fault}; rename it"
     try:
         descriptor = os.open(name, _FLAGS, dir_fd=folder)
@@ -54,8 +57,10 @@ def _content(name: str, folder: int, now: float) -> tuple[bytes, bytes | str] | 
         return _unopened(name, folder, now, error)
     try:
         stat = os.fstat(descriptor)  # before reading: a change meanwhile shows in the next stamp
-        if modes.S_ISREG(stat.st_mode):
-            return stamp_of(stat, now), _beginning(descriptor, stat.st_size)
+        size = stat.st_size
+        if stat.st_mode & _KIND == _REGULAR:
+            data = os.read(descriptor, size + 1 if size < READ_AT_MOST else READ_AT_MOST)
+            return stamp_of(stat, now), data if len(data) == size else data + _rest(descriptor, len(data))
         return None if modes.S_ISDIR(stat.st_mode) else (NO_STAMP, "it is not a regular file")
     except OSError as error:
         return NO_STAMP, f"it cannot be read: {error.strerror}"
@@ -63,13 +68,9 @@ def _content(name: str, folder: int, now: float) -> tuple[bytes, bytes | str] | 
         os.close(descriptor)
 
 
-def _beginning(descriptor: int, size: int) -> bytes:
-    """The file as far as it matters; it may have grown or shrunk since its size was asked."""
-    data = os.read(descriptor, min(size, READ_AT_MOST) + 1)
-    if len(data) == size:
-        return data
-    parts = [data]
-    total = len(data)
+def _rest(descriptor: int, total: int) -> bytes:
+    """What follows as far as it matters; the file may have grown or shrunk since its size was asked."""
+    parts = []
     while total < READ_AT_MOST and (more := os.read(descriptor, CHUNK)):
         parts.append(more)
         total += len(more)
@@ -84,6 +85,15 @@ def _entry(stamp: bytes, data: bytes) -> Entry:
     except MissingExtra as error:
         return _broken(NO_STAMP, None, str(error))
     return stamp, hot(values), _encode(values)
+
+
+def parsed(data: bytes) -> Entry:
+    """What is kept of a spec that is no file of a folder."""
+    return _entry(NO_STAMP, data)
+
+
+def broken(line: int | None, reason: str) -> Entry:
+    return _broken(NO_STAMP, line, reason)
 
 
 def _unopened(name: str, folder: int, now: float, error: OSError) -> tuple[bytes, str] | None:

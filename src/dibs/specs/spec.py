@@ -30,7 +30,12 @@ class Spec:
     started_at: str | None = None
     completed_at: str | None = None
     attempts: int = 0
-    max_attempts: int = 3
+    max_attempts: int | None = None
+    max_deaths: int | None = None
+    max_runtime: float | None = None
+    backoff: float | None = None
+    max_backoff: float | None = None
+    epoch: int = 0  # of the latest claim, where claims go through git
     error: str | None = None
     not_before: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)

@@ -44,8 +44,12 @@ class Contract:
     #: Length in seconds of one unit of the suite's time. Make it small (0.1) if time really has to pass.
     tick = 1.0
 
-    #: How many stale leases eight processes, or threads, fight for.
+    #: How many stale leases eight processes fight for.
     race_tasks = 2000
+
+    #: How many tasks eight threads fight for, and for how many keys: fewer where every step is a journey.
+    thread_tasks = 500
+    thread_keys = 20
 
     tmp_path: Path
     clock: Clock

@@ -12,8 +12,7 @@ from typing import Any
 
 from dibs.errors import BadInput, LeaseLost
 from dibs.queues.held import Lease
-from dibs.worker.board import Slot
-from dibs.worker.work import Done, Failed, GivenUp, tail_of
+from dibs.worker.work import Done, Failed, GivenUp, Slot, tail_of
 
 _EXTRAS: dict[str, Callable[[Lease], Any]] = {"lease": lambda lease: lease, "task": lambda lease: lease.task}
 _TRACE_LINES = 12

@@ -10,11 +10,9 @@ from typing import Any
 
 from dibs.errors import BadInput
 from dibs.queues.held import Lease
-from dibs.task import encode
-from dibs.worker.board import Slot
 from dibs.worker.child import Child, Outcome
 from dibs.worker.template import fill, variables
-from dibs.worker.work import Done, Failed, GivenUp
+from dibs.worker.work import Done, Failed, GivenUp, Slot
 
 _TIMED_OUT = "timed out"
 
@@ -33,7 +31,7 @@ class CommandWork:
             child = Child(
                 argv,
                 env={**os.environ, **variables(lease)},
-                stdin=encode(lease.payload),
+                stdin=lease.queue.stdin(lease),
                 clock=lease.queue.clock,
                 show=_show if self._show_output else None,
             )

@@ -75,6 +75,7 @@ class Runner:
         """Finish what is in hand, claim nothing more."""
         self.stop_soon()
         self._stopped.set()
+        self._queue.rouse()
 
     def stop_soon(self) -> None:
         """The same from a signal handler, where no lock may be taken."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dibs.queues.held import Lease
-from dibs.worker.board import Slot
 
 ERROR_BYTES = 4096
 
@@ -29,6 +28,12 @@ class GivenUp:
     """It was ended because its lease is over or the worker must leave."""
 
     why: str
+
+
+class Slot(Protocol):
+    def set_group(self, group: int) -> None:
+        """The process group that works on the task, to be killed with the worker; 0 for none."""
+        ...
 
 
 class Work(Protocol):

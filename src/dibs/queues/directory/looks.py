@@ -11,9 +11,12 @@ from dibs.errors import BadInput
 from dibs.host import Host
 from dibs.lease import Leases, Record
 from dibs.queues.directory.frontier import Frontier, Source
-from dibs.queues.directory.names import is_path, record_name
-from dibs.queues.directory.past import ALL, FOLDERS, Past, Pasts
-from dibs.queues.directory.steps import LEASE, Limits, Steps, lease_key
+from dibs.queues.directory.names import is_path
+from dibs.queues.directory.steps import LEASE, Steps, lease_key
+from dibs.queues.lockfiles.claims import claim_of
+from dibs.queues.lockfiles.limits import Limits
+from dibs.queues.lockfiles.naming import record_name
+from dibs.queues.lockfiles.past import ALL, FOLDERS, Past, Pasts
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import Cell, State
 from dibs.task import Task
@@ -131,29 +134,9 @@ class Looks:
         for name in sorted(self._held()):
             record = self._record(name + LEASE)
             if record is not None and record.cell.epoch > 0 and record.cell.state is State.CLAIMED:
-                claims.append(self.claim_of(str(record.data.get("task", name)), record))
+                task_id = str(record.data.get("task", name))
+                claims.append(claim_of(task_id, record, self._clock, self._host))
         return claims
-
-    def claim_of(self, task_id: str, record: Record) -> Claim:
-        """Wall times for people. Only the age of a beat of this boot is exact."""
-        holder = record.holder
-        ttl = holder.ttl if holder else 0.0
-        since = holder.since if holder else 0.0
-        beat = since
-        if holder is not None and holder.boot == self._host.boot:
-            beat = self._clock.wall() - (self._clock.boottime() - holder.beat)
-        return Claim(
-            id=task_id,
-            key=task_id,
-            epoch=record.cell.epoch,
-            worker=holder.worker if holder else record.cell.holder,
-            host=holder.host if holder else "unknown",
-            pid=holder.pid if holder else None,
-            claimed_at=since,
-            heartbeat_at=max(beat, since),
-            expires_at=beat + ttl,
-            ttl=ttl,
-        )
 
     def stats(self, paused: str | None) -> Stats:
         counts = Counter(self._states())
@@ -170,7 +153,7 @@ class Looks:
         return Detail(
             task=known.task,
             due=cell.due or None,
-            claim=self.claim_of(known.task.id, known.lease) if known.lease else None,
+            claim=claim_of(known.task.id, known.lease, self._clock, self._host) if known.lease else None,
             history=past.history,
             result=last.result if last and last.what == "completed" else None,
             error=errors[-1] if errors and not completed else "",

@@ -3,7 +3,7 @@
 from dibs.errors import BadInput, Refused, Unsupported
 from dibs.queues.directory.frontier import Frontier
 from dibs.queues.directory.names import id_of, is_ignored, is_path
-from dibs.queues.directory.placing import place
+from dibs.queues.lockfiles.placing import place
 from dibs.stores.refusal import refusals
 from dibs.task import Task, encode
 

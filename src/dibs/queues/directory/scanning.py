@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 
 from dibs.queues.directory.frontier import Frontier
-from dibs.queues.directory.names import record_name
-from dibs.queues.directory.past import Pasts
 from dibs.queues.leased import Look
+from dibs.queues.lockfiles.naming import record_name
+from dibs.queues.lockfiles.past import Pasts
 from dibs.states import State
 
 

@@ -20,29 +20,18 @@ from dibs.errors import BadInput, Refused, StorageError
 from dibs.lease import Held, Leases, Record, Seen
 from dibs.liveness import Holder, Verdict
 from dibs.queues.directory.frontier import Frontier
-from dibs.queues.directory.names import record_name
-from dibs.queues.directory.past import FOLDERS, Past, Pasts
-from dibs.queues.directory.placing import place
-from dibs.queues.views import Event
+from dibs.queues.lockfiles.ending import claim_record, event, expired
+from dibs.queues.lockfiles.limits import Limits
+from dibs.queues.lockfiles.naming import record_name
+from dibs.queues.lockfiles.past import FOLDERS, Past, Pasts
+from dibs.queues.lockfiles.placing import place
 from dibs.states import Cell, State
 from dibs.stores.files import FileStore
 from dibs.stores.refusal import refusals
 from dibs.stores.store import Changed, Exists
-from dibs.task import decode, encode
-from dibs.values import dataclass
+from dibs.task import Task, decode, encode
 
 LEASE = ".lease"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What other queues have per task, this one has for all its tasks."""
-
-    max_attempts: int = 3
-    max_deaths: int = 5
-    max_runtime: float | None = None
-    backoff: float = 1.0
-    max_backoff: float = 3600.0
 
 
 def lease_key(task_id: str) -> str:
@@ -59,6 +48,7 @@ class Steps:
         clock: Clock,
         rng: random.Random,
         limits: Limits,
+        task_of: Callable[[str], Task],
     ) -> None:
         self._store = store
         self._leases = leases
@@ -67,8 +57,9 @@ class Steps:
         self._clock = clock
         self._rng = rng
         self._limits = limits
+        self._task_of = task_of
 
-    def claim(self, task_id: str, holder: Holder, until: float | None) -> Held | None:
+    def claim(self, task_id: str, holder: Holder) -> tuple[Task, Held] | None:
         if not self._claimable_by_sight(task_id):
             return None
         key = lease_key(task_id)
@@ -80,13 +71,10 @@ class Steps:
             if cell is None:
                 self._store.delete_if(key, found.version)
                 return None
-            found = self._leases.swap(key, found.version, self._record(cell, holder, until, task_id))
+            found = self._leases.swap(key, found.version, claim_record(task_id, cell, holder, self._limits.max_runtime))
         except (Exists, Changed):
             return None
-        return self._leases.held(key, found)
-
-    def _record(self, cell: Cell, holder: Holder, until: float | None, task_id: str) -> Record:
-        return Record(states.claim(cell, holder.session), holder, until, {"task": task_id})
+        return self._task_of(task_id), self._leases.held(key, found)
 
     def _claimable_by_sight(self, task_id: str) -> bool:
         source = self._frontier.source(task_id)
@@ -122,11 +110,11 @@ class Steps:
                 self._pasts.write(task_id, past)
                 lease.delete()
                 raise Refused("cannot cancel a task that is completed; it must be live")
-            event = self._event(record, what, error, result) if what else None
+            happened = event(self._clock, record, what, error, result) if what else None
             if cell.state is State.COMPLETED:
                 self._testify(task_id, record, result)
             ended = self._store.now() if cell.state in states.TERMINAL else 0.0
-            self._pasts.write(task_id, self._pasts.read(task_id).then(cell, event, ended))
+            self._pasts.write(task_id, self._pasts.read(task_id).then(cell, happened, ended))
             lease.delete()
         return cell
 
@@ -148,18 +136,9 @@ class Steps:
 
     def _expired(self, task_id: str, record: Record, past: Past, verdict: Verdict) -> Past:
         if self._frontier.is_done(task_id):
-            return past.then(states.complete(record.cell), self._event(record, "completed"), self._store.now())
-        limits = self._limits
-        if record.overrun and verdict is Verdict.SILENT:
-            wait = states.backoff(limits.backoff, limits.max_backoff, record.cell.attempts + 1, self._rng)
-            cell = states.fail(record.cell, limits.max_attempts, self._store.now() + wait if wait else 0.0)
-            event = self._event(record, "timed out", f"held longer than its max_runtime of {limits.max_runtime:g} s")
-        else:
-            cell = states.expire(record.cell, limits.max_deaths, counts=verdict is not Verdict.REBOOTED)
-            holder = record.holder
-            who = f"worker {holder.worker} on {holder.host}" if holder else "its worker"
-            event = self._event(record, str(verdict), f"{who} {verdict} while holding it")
-        return past.then(cell, event, self._store.now() if cell.state is State.FAILED else 0.0)
+            return past.then(states.complete(record.cell), event(self._clock, record, "completed"), self._store.now())
+        cell, happened = expired(record, self._limits, verdict, self._store.now(), self._clock, self._rng)
+        return past.then(cell, happened, self._store.now() if cell.state is State.FAILED else 0.0)
 
     def steward(self, task_id: str, holder: Holder, follow: Callable[[Cell], Cell]) -> Cell | None:
         """A step of a task that nobody holds; None when somebody does. Raises Refused as `follow` does."""
@@ -222,11 +201,6 @@ class Steps:
                 self._pasts.forget(task_id)
                 removed += 1
         return removed
-
-    def _event(self, record: Record, what: str, error: str = "", result: object = None) -> Event:
-        worker = record.holder.worker if record.holder else record.cell.holder
-        at = round(self._clock.wall(), 3)
-        return Event(epoch=record.cell.epoch, what=what, worker=worker, at=at, error=error, result=result)
 
     def _testify(self, task_id: str, record: Record, result: object) -> None:
         """Write the witness. One that is there already stays: it may be what the task was to make."""

@@ -75,7 +75,10 @@ class Waits:
         folder = self._layout.waits(task_id)
         if not self._fs.exists(folder):
             return []
-        return [name for name in self._fs.listdir(folder) if is_id(name)]
+        try:
+            return [name for name in self._fs.listdir(folder) if is_id(name)]
+        except FileNotFoundError:
+            return []  # the last of them was freed at this moment
 
     def drop_pointer(self, task_id: str, waiting: str) -> None:
         folder = self._layout.waits(task_id)

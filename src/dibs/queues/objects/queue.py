@@ -58,7 +58,7 @@ class ObjectsQueue(StoredQueue):
         *,
         fresh: float = 30.0,
         upkeep: float = 30.0,
-        idle: float = 35.0,
+        idle: float = 38.0,
         relist: float = 300.0,
         discover: Choice = Choice(),  # noqa: B008
         **options: Any,

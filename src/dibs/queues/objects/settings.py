@@ -19,7 +19,7 @@ NUMBERS = {
     "retention": None,
     "fresh": 30.0,
     "upkeep": 30.0,
-    "idle": 35.0,
+    "idle": 38.0,
     "timeout": 20.0,
     "patience": 15.0,
     "relist": 300.0,

@@ -132,7 +132,7 @@ class Dependencies(Contract):
         assert queue.claim() is None
         assert self.state(queue, second.id) is State.CANCELLED
 
-    @needs("dependencies", "push")
+    @needs("dependencies", "push", "owned")
     def test_a_purged_dependency_has_freed_its_dependants_before(self, queue: Queue) -> None:
         first = queue.push("first")
         second = queue.push("second", after=[first.id])

@@ -166,9 +166,9 @@ class KeyRules(Contract):
     def test_many_threads_pushing_one_key_make_one_task(self, queue: Queue) -> None:
         queues = [self.open() for _ in range(4)]
         with ThreadPoolExecutor(8) as pool:
-            for turn in range(20):
+            for turn in range(self.thread_keys):
                 key = f"k{turn}"
                 pushed = list(pool.map(lambda n, key=key: queues[n % 4].push(n, key=key), range(8)))
                 assert len({task.id for task in pushed}) == 1
                 assert sum(not task.duplicate for task in pushed) == 1
-        assert self.counts(queue) == {"ready": 20}
+        assert self.counts(queue) == {"ready": self.thread_keys}

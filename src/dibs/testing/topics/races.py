@@ -17,7 +17,7 @@ CONTENDERS = 8
 
 class Races(Contract):
     def test_threads_claim_each_task_once(self, queue: Queue) -> None:
-        ids = {self.add(queue, {"n": n}).id for n in range(500)}
+        ids = {self.add(queue, {"n": n}).id for n in range(self.thread_tasks)}
         queues = [queue, self.open()]
         start = threading.Barrier(CONTENDERS)
 
@@ -35,7 +35,7 @@ class Races(Contract):
         with ThreadPoolExecutor(CONTENDERS) as pool:
             taken = [task_id for part in pool.map(work, range(CONTENDERS)) for task_id in part]
         assert Counter(taken) == Counter(ids)
-        assert self.counts(queue) == {"completed": 500}
+        assert self.counts(queue) == {"completed": self.thread_tasks}
 
     @needs("push", "settings")
     def test_threads_push_claim_fail_and_release_together(self, queue: Queue) -> None:
@@ -45,7 +45,10 @@ class Races(Contract):
 
         def produce(number: int) -> list[str]:
             start.wait()
-            return [queues[number % 2].push({"n": n}, max_attempts=100, backoff=0.0).id for n in range(100)]
+            return [
+                queues[number % 2].push({"n": n}, max_attempts=100, backoff=0.0).id
+                for n in range(self.thread_tasks // 5)
+            ]
 
         def work(number: int) -> list[str]:
             start.wait()
@@ -66,12 +69,13 @@ class Races(Contract):
             lease.complete()
             completed.append(lease.id)
         assert Counter(completed) == Counter(pushed)
-        assert len(pushed) == 300
+        assert len(pushed) == 3 * (self.thread_tasks // 5)
 
     def test_threads_take_stale_leases_over_once(self, queue: Queue) -> None:
-        ids = [self.add(queue, {"n": n}).id for n in range(200)]
-        stale = queue.claim_many(200, ttl=self.units(5))
-        assert len(stale) == 200
+        count = self.thread_tasks * 2 // 5
+        ids = [self.add(queue, {"n": n}).id for n in range(count)]
+        stale = queue.claim_many(count, ttl=self.units(5))
+        assert len(stale) == count
         self.pass_time(6)
         queues = [self.open() for _ in range(CONTENDERS)]
         start = threading.Barrier(CONTENDERS)
@@ -89,7 +93,7 @@ class Races(Contract):
                 lease.complete("stale")
             except LeaseLost:
                 refused += 1
-        assert refused == 200
+        assert refused == count
 
     @needs("processes")
     def test_processes_take_stale_leases_over_once(self) -> None:

@@ -1,4 +1,4 @@
-"""What is kept of a `dir:` task while nobody holds it: its last epoch, its counters, how its leases ended.
+"""What is kept of a task while nobody holds it: its last epoch, its counters, how its leases ended.
 
     retired/<name>.json      ready, or completed (the witness says so; if that is removed, the epochs go on from here)
     waiting/<name>.json      to be tried again later
@@ -13,8 +13,8 @@ from typing import Any
 
 from dibs.errors import BadInput
 from dibs.lease import Leases, Record, seen
-from dibs.queues.directory.names import record_name
 from dibs.queues.history import event_of, event_record, lengthened
+from dibs.queues.lockfiles.naming import record_name
 from dibs.queues.views import Event
 from dibs.states import Cell, State
 from dibs.stores.files import FileStore
@@ -43,9 +43,13 @@ class Past:
 
 
 class Pasts:
-    def __init__(self, store: FileStore, leases: Leases) -> None:
+    """`folders` says where the record of a task in each state is kept."""
+
+    def __init__(self, store: FileStore, leases: Leases, folders: Mapping[State, str] = FOLDERS) -> None:
         self._store = store
         self._leases = leases
+        self._folders = folders
+        self._all_folders = tuple(dict.fromkeys(folders.values()))
 
     def read(self, task_id: str) -> Past:
         return max(self._all(task_id), key=lambda past: past.turn, default=Past())
@@ -55,7 +59,7 @@ class Pasts:
         name = record_name(task_id)
         data: dict[str, Any] = {"task": task_id, "turn": past.turn + 1, "ended": past.ended}
         data["history"] = [event_record(event) for event in past.history]
-        home = FOLDERS[past.cell.state]
+        home = self._folders[past.cell.state]
         self._store.put(f"{home}/{name}.json", self._leases.to_bytes(Record(past.cell, data=data)))
         if past.home not in ("", home):
             self._store.delete(f"{past.home}/{name}.json")
@@ -67,7 +71,7 @@ class Pasts:
             self._store.delete(f"{old.home}/{record_name(task_id)}.json")
 
     def forget(self, task_id: str) -> None:
-        for folder in ALL:
+        for folder in self._all_folders:
             self._store.delete(f"{folder}/{record_name(task_id)}.json")
 
     def names(self, folder: str) -> set[str]:
@@ -87,7 +91,7 @@ class Pasts:
 
     def _all(self, task_id: str) -> list[Past]:
         name = record_name(task_id)
-        return [past for folder in ALL if (past := self._read(folder, f"{folder}/{name}.json"))]
+        return [past for folder in self._all_folders if (past := self._read(folder, f"{folder}/{name}.json"))]
 
     def _read(self, home: str, key: str) -> Past | None:
         """None also when it is damaged: then the task starts afresh."""

@@ -1,4 +1,4 @@
-"""Giving back what holders held that are gone, in a `dir:` queue.
+"""Giving back what holders held that are gone.
 
 A lease file is read again only when it has changed. One that is empty (its creator died, or a power cut took its
 content) or that is of somebody else's make and has not changed for long is removed.
@@ -6,12 +6,11 @@ content) or that is of somebody else's make and has not changed for long is remo
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from dibs.errors import BadInput, StorageError
 from dibs.lease import Leases, Seen, seen
 from dibs.liveness import Verdict, Watch
-from dibs.queues.directory.steps import LEASE, Steps
 from dibs.stores.files import HOLLOW_SECONDS, FileStore, version_of
 from dibs.stores.refusal import storage_error
 from dibs.stores.store import Changed
@@ -24,21 +23,29 @@ class Read(NamedTuple):
     version: str
 
 
+class Expiry(Protocol):
+    def expire(self, task_id: str, seen: Seen, verdict: Verdict) -> bool: ...
+
+
 class Recovery:
-    def __init__(self, store: FileStore, leases: Leases, watch: Watch, steps: Steps) -> None:
+    """`suffix` is what the names of lease files end in."""
+
+    def __init__(self, store: FileStore, leases: Leases, watch: Watch, steps: Expiry, suffix: str) -> None:
         self._store = store
         self._leases = leases
         self._watch = watch
         self._steps = steps
+        self._suffix = suffix
         self._known: dict[str, Read] = {}
 
     def held(self) -> set[str]:
         """The record names of all leases there are."""
-        return {name[: -len(LEASE)] for name in self._store.names("") if name.endswith(LEASE)}
+        cut = -len(self._suffix)
+        return {name[:cut] for name in self._store.names("") if name.endswith(self._suffix)}
 
     def run(self) -> bool:
         """True when something may have become ready."""
-        keys = [name + LEASE for name in self.held()]
+        keys = [name + self._suffix for name in self.held()]
         self._known = {key: read for key in keys if (read := self._read(key))}
         holders = [holder for read in self._known.values() if read.found and (holder := read.found.record.holder)]
         self._watch.forget_others([*keys, *(holder.session for holder in holders)])
@@ -57,11 +64,14 @@ class Recovery:
             verdict = self._leases.judge(key, read.found, boots)
             return verdict is not Verdict.ALIVE and self._steps.expire(task_id, read.found, verdict)
         hollow = read.version == version_of(b"") and self._store.now() - read.mtime / 1e9 > HOLLOW_SECONDS
-        if not hollow and self._leases.judge_unknown(key, read.version) is Verdict.ALIVE:
+        if not hollow and self._judge_foreign(key, read) is Verdict.ALIVE:
             return False
         with suppress(Changed):
             self._store.delete_if(key, read.version)
         return True
+
+    def _judge_foreign(self, key: str, read: Read) -> Verdict:
+        return self._leases.judge_unknown(key, read.version)
 
     def _read(self, key: str) -> Read | None:
         try:
