@@ -1,0 +1,119 @@
+"""Connections to the server: up to `pool_size`, made when needed, used by one thread at a time, and kept for the next.
+
+A forked process makes its own. Those it inherited are neither used nor closed: closing would end the parent's.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from dibs.queues.postgres.address import Address
+from dibs.queues.postgres.driver import Connection, psycopg
+from dibs.queues.postgres.refusals import OLDEST, NotConnected, not_connected, too_old
+
+# A plan is made once, and perhaps while the queue is empty, so it must be one that stays good: from index to index,
+# never through a whole table. Left alone the planner, whose statistics of a queue are always out of date, would now and
+# then read and sort all that is ready to find the first.
+_PLANS = (
+    b"".join(
+        b"SET %s = off;" % way
+        for way in (b"enable_seqscan", b"enable_bitmapscan", b"enable_hashjoin", b"enable_mergejoin")
+    )
+    + b"SET plan_cache_mode = force_generic_plan"
+)
+
+
+class Connections:
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._inherited: list[list[Connection]] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._idle: list[Connection] = []
+        self._all: list[Connection] = []
+        self._out = 0
+
+    @contextmanager
+    def one(self) -> Iterator[Connection]:
+        """A connection that is in no transaction. NotConnected, or StorageError when trying again is of no use."""
+        connection = self._take()
+        try:
+            yield connection
+        finally:
+            self._give(connection)
+
+    def _take(self) -> Connection:
+        if self._pid != os.getpid():
+            self._inherited.append(self._all)
+            self._begin()
+        with self._changed:
+            self._changed.wait_for(lambda: self._out < self._address.pool_size)
+            self._out += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            made = self.connect()
+        except BaseException:
+            with self._changed:
+                self._out -= 1
+                self._changed.notify()
+            raise
+        with self._changed:
+            self._all.append(made)
+        return made
+
+    def _give(self, connection: Connection) -> None:
+        usable = not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        with self._changed:
+            self._out -= 1
+            if usable:
+                self._idle.append(connection)
+            else:
+                self._all.remove(connection)
+            self._changed.notify()
+        if not usable:
+            _close(connection)
+
+    def connect(self) -> Connection:
+        """One that is not counted here."""
+        try:
+            connection = psycopg.connect(self._address.conninfo, autocommit=True)
+        except psycopg.Error as error:
+            raise not_connected(error, self._address) from None
+        try:
+            if connection.info.server_version < OLDEST * 10000:
+                raise too_old(connection.info.server_version, self._address)
+            if self._address.pooler:
+                connection.prepare_threshold = None
+            else:
+                connection.execute(_PLANS)
+        except psycopg.Error:
+            _close(connection)
+            raise NotConnected(f"{self._address.shown} closed a new connection at once; try again") from None
+        except BaseException:
+            _close(connection)
+            raise
+        return connection
+
+    def drop_idle(self) -> None:
+        """The server has gone: what is idle is broken too."""
+        with self._changed:
+            dropped, self._idle = self._idle, []
+            for connection in dropped:
+                self._all.remove(connection)
+        for connection in dropped:
+            _close(connection)
+
+    def close(self) -> None:
+        """Those in use are closed when they come back."""
+        if self._pid == os.getpid():
+            self.drop_idle()
+
+
+def _close(connection: Connection) -> None:
+    with suppress(psycopg.Error):
+        connection.close()

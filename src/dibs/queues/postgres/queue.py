@@ -1,0 +1,305 @@
+"""The Queue contract in a PostgreSQL database: a task is a row, every step one UPDATE from what was seen.
+
+Whose time has run out is decided by the database's clock alone. A holder goes by its own: from before its last claim or
+renewal was sent, so it stops first. See docs/guides/postgres.md for what users need to know.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from dibs import states
+from dibs.clock import SYSTEM, Clock
+from dibs.errors import StorageError
+from dibs.facets import Filter, make_filter
+from dibs.host import Host
+from dibs.liveness import Verdict
+from dibs.queues.held import Lease
+from dibs.queues.postgres.address import Address, parse
+from dibs.queues.postgres.claiming import Claimer, Taken
+from dibs.queues.postgres.database import Database
+from dibs.queues.postgres.driver import Connection
+from dibs.queues.postgres.identity import Identity
+from dibs.queues.postgres.keeping import Keeping
+from dibs.queues.postgres.lease import Held, PostgresLease, cell_of
+from dibs.queues.postgres.listening import Listening
+from dibs.queues.postgres.looks import Looks
+from dibs.queues.postgres.pushing import Pusher
+from dibs.queues.postgres.schema import migrate, open_schema
+from dibs.queues.postgres.steering import Steering
+from dibs.queues.postgres.steps import Move, Steps
+from dibs.queues.postgres.taking import Taker
+from dibs.queues.postgres.telling import Telling
+from dibs.queues.postgres.upkeep import Upkeep
+from dibs.queues.postgres.waits import Waits
+from dibs.queues.queue import BATCH, Queue
+from dibs.queues.views import Capabilities, Claim, Detail, Event, Stats
+from dibs.states import State
+from dibs.task import NewTask, Task, checked_number, encode, make_task
+
+
+class PostgresQueue(Queue):
+    capabilities = Capabilities(admits=False)
+    first_pause = 0.2
+    idle_seconds = 12.0
+
+    @classmethod
+    def open(cls, url: str, path: str, settings: dict[str, str], **options: Any) -> "PostgresQueue":
+        return cls(url, parse(url, path, settings), **options)
+
+    @classmethod
+    def migrate(cls, url: str, path: str, settings: dict[str, str]) -> tuple[int, int]:
+        """Make or update the tables: (version before, version now)."""
+        database = Database(parse(url, path, settings), SYSTEM)
+        try:
+            return migrate(database)
+        finally:
+            database.connections.close()
+
+    def __init__(
+        self,
+        url: str,
+        address: Address,
+        *,
+        create: bool = True,
+        pid: int | str | None = "self",
+        process: Callable[[], int] = os.getpid,
+        clock: Clock = SYSTEM,
+        host: Host | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        super().__init__(url, clock=clock, host=host, rng=rng)
+        self._address = address
+        self._database = database = Database(address, clock)
+        retention = open_schema(database, create=create)
+        self._waits = Waits(database)
+        self._steps = steps = Steps(database, self._waits, clock)
+        self._identity = Identity(database, self.host, clock, self.rng, pid, process)
+        self._telling = Telling(database, clock)
+        self._pusher = Pusher(database, self._waits, self._telling)
+        self._upkeep = Upkeep(database, steps, self._waits, self._identity, clock, self.host, self.rng, retention)
+        self._looks = Looks(database, self._waits)
+        self._steering = Steering(database, self._looks, steps, clock)
+        self._taker = Taker(Claimer(database, clock), self._upkeep, self._steering, clock)
+        self._keeping = Keeping(database, steps, self._upkeep, self._identity, clock, self.host)
+        self._listening = Listening(database)
+
+    @property
+    def address(self) -> str:
+        from urllib.parse import quote
+
+        names = f"queue={quote(self._address.queue, safe='')}&schema={quote(self._address.schema, safe='')}"
+        return f"{self._address.shown.partition('?')[0]}?{names}"
+
+    @property
+    def sent(self) -> dict[str, int]:
+        """Statements sent, by verb."""
+        return dict(self._database.sent)
+
+    # Push
+
+    def push(self, payload: Any = None, *, connection: Connection | None = None, **more: Any) -> Task:
+        """Add a task. With `connection` it is a part of the caller's transaction: there when that commits."""
+        return self.push_many([NewTask(payload=payload, **more)], connection=connection)[0]
+
+    def push_many(self, items: Iterable[Any], *, connection: Connection | None = None) -> list[Task]:
+        pushed: list[Task] = []
+        batch: list[Task] = []
+        for item in items:
+            new = item if isinstance(item, NewTask) else NewTask(payload=item)
+            now = self.store_time() if new.delay else self._database.about_now()
+            batch.append(make_task(new, self.clock, now))
+            if len(batch) >= BATCH:
+                pushed += self._pusher.push(batch, connection)
+                batch = []
+        if batch:
+            pushed += self._pusher.push(batch, connection)
+        return pushed
+
+    def _insert(self, tasks: list[Task]) -> list[Task]:
+        return self._pusher.push(tasks, None)
+
+    # Claim
+
+    def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
+        session = self._identity.introduce(self.guard_pid)
+        return [self._lease_of(taken, ttl) for taken in self._taker.take(limit, ttl, wanted, session)]
+
+    def _wait(self, seconds: float) -> None:
+        seconds = self._taker.until_event(seconds)
+        if self.clock is not SYSTEM or self._address.pooler:
+            self.clock.sleep(seconds)  # a time of one's own does not pass while the server is silent
+        else:
+            self._listening.wait(seconds)
+
+    def rouse(self) -> None:
+        self._listening.rouse()
+
+    def _lease_of(self, taken: Taken, ttl: float) -> Lease:
+        longest = taken.record.get("max_runtime")
+        until = None if longest is None else taken.sent + longest
+        deadline = taken.sent + ttl
+        return PostgresLease(
+            self,
+            (taken.record, taken.cell),
+            epoch=taken.cell.epoch,
+            worker=taken.cell.holder,
+            ttl=ttl,
+            deadline=deadline if until is None else min(deadline, until),
+            since=taken.sent,
+            token=Held(taken.cell.holder, self.host.boot, until),
+        )
+
+    # Steps of a holder
+
+    def lease(self, task_id: str, epoch: int) -> Lease:
+        asked = self.clock.boottime()
+        known = self._looks.known(task_id)
+        if known.cell.state is not State.CLAIMED or known.cell.epoch != epoch:
+            raise self._steps.lost(known.id, epoch)
+        until = None if known.until is None else asked + (known.until - known.now)
+        here = known.boot == self.host.boot
+        deadline = known.beat + known.ttl if here else asked
+        return PostgresLease(
+            self,
+            known.task,
+            epoch=epoch,
+            worker=known.cell.holder,
+            ttl=known.ttl,
+            deadline=deadline if until is None else min(deadline, until),
+            since=asked - (known.now - known.since),
+            token=Held(known.cell.holder, known.boot or "", until),
+        )
+
+    def renew(self, lease: Lease) -> None:
+        if not self._keeping.renew(lease):
+            lease.state = "lost"
+            raise self._steps.lost(lease.id, lease.epoch)
+
+    def complete(self, lease: Lease, result: Any = None, *, connection: Connection | None = None) -> None:
+        encode(result)
+        cell = cell_of(lease)
+        event = self._event(lease, "completed", result=result)
+        self._step(lease, Move(lease.id, cell, states.complete(cell), event), connection)
+
+    def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
+        """Each is completed by itself, but all in one statement."""
+        given = list(leases)
+        moves: dict[str, Move] = {}
+        for lease in given:
+            if lease.state == "held":
+                if lease.result is not None:
+                    encode(lease.result)
+                cell = cell_of(lease)
+                event = self._event(lease, "completed", result=lease.result)
+                moves[lease.id] = Move(lease.id, cell, states.complete(cell), event)
+        done = self._steps.complete_many(list(moves.values())) if moves else set()
+        for lease in given:
+            if lease.state == "held":
+                lease.state = "completed" if lease.id in done else "lost"
+        return [lease for lease in given if lease.state != "completed" or lease.id not in done]
+
+    def release(self, lease: Lease, delay: float = 0.0) -> None:
+        checked_number("delay", delay, 0)
+        cell = cell_of(lease)
+        self._step(lease, Move(lease.id, cell, states.release(cell, float(delay)), wait=float(delay)))
+
+    def fail(self, lease: Lease, error: str, *, retry: bool = True) -> None:
+        task, cell = lease.task, cell_of(lease)
+        wait = states.backoff(task.backoff, task.max_backoff, cell.attempts + 1, self.rng)
+        after = states.fail(cell, task.max_attempts if retry else 0, wait)
+        event = self._event(lease, "failed", error=error)
+        self._step(lease, Move(lease.id, cell, after, event, wait if after.due else 0.0))
+
+    def _step(self, lease: Lease, move: Move, connection: Connection | None = None) -> None:
+        held: Held = lease.token
+        if connection is not None:
+            done = self._steps.within(connection, move)
+        else:
+            try:
+                done = self._steps.take(move, unsure=held.unsure)
+            except StorageError:
+                held.unsure = True  # whoever tries again finds out
+                raise
+        if not done:
+            lease.state = "lost"
+            raise self._steps.lost(lease.id, lease.epoch)
+
+    def _event(self, lease: Lease, what: str, error: str = "", result: Any = None) -> Event:
+        at = round(self.clock.wall(), 3)
+        return Event(epoch=lease.epoch, what=what, worker=lease.token.session, at=at, error=error, result=result)
+
+    # Keep
+
+    def handle(self, lease: Lease) -> str:
+        held: Held = lease.token
+        held.kept = True
+        return f"{lease.epoch}:{held.session}:{lease.id}"
+
+    def vouched(self, lease: Lease) -> float | None:
+        return None if self.guard_pid is None else lease.deadline
+
+    def beat(self, handle: str) -> float | None:
+        return self._keeping.beat(handle)
+
+    def end(self, handle: str) -> None:
+        epoch, session, task_id = handle.split(":", 2)
+        self._upkeep.expire_one(task_id, int(epoch), session, Verdict.DEAD)
+
+    def kept_until(self, lease: Lease) -> float:
+        return self._keeping.kept_until(lease)
+
+    # Look
+
+    def store_time(self) -> float:
+        return self._database.now()
+
+    def get(self, ref: str) -> Task:
+        return self._looks.known(ref).task
+
+    def tasks(
+        self,
+        state: str | None = None,
+        *,
+        project: str | None = None,
+        labels: Iterable[str] = (),
+        limit: int | None = None,
+    ) -> Iterator[Task]:
+        return self._looks.tasks(state, make_filter(project, labels), limit)
+
+    def claimed(self) -> list[Claim]:
+        return self._looks.claimed()
+
+    def stats(self) -> Stats:
+        return self._looks.stats(self.paused)
+
+    def detail(self, ref: str) -> Detail:
+        return self._looks.detail(ref, self.paused)
+
+    # Steer
+
+    def cancel(self, ref: str) -> Task:
+        return self._steering.cancel(ref)
+
+    def retry(self, ref: str) -> Task:
+        return self._steering.retry(ref)
+
+    def pause(self, reason: str = "") -> None:
+        self._steering.pause(reason)
+
+    def resume(self) -> None:
+        self._steering.resume()
+
+    @property
+    def paused(self) -> str | None:
+        return self._steering.paused()
+
+    def purge(self, state: State | str = State.COMPLETED, *, older_than: float = 3600.0) -> int:
+        return self._steering.purge(state, older_than)
+
+    def close(self) -> None:
+        super().close()
+        self._telling.flush()
+        self._listening.stop()
+        self._database.connections.close()

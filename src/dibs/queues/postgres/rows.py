@@ -1,0 +1,68 @@
+"""From rows to values."""
+
+from typing import Any, NamedTuple
+
+from dibs.errors import BadInput
+from dibs.queues.history import event_of
+from dibs.queues.postgres.driver import Row
+from dibs.queues.views import Event
+from dibs.states import Cell, State
+from dibs.task import Task, checked_record, decode, task_from_record
+from dibs.values import replace
+
+
+class Known(NamedTuple):
+    """Everything about one task, as `find.sql` selects it."""
+
+    id: str
+    cell: Cell
+    ended: float
+    since: float
+    renewed: float
+    expires: float
+    until: float | None
+    ttl: float
+    beat: float
+    now: float
+    record: str
+    history: tuple[Event, ...]
+    host: str | None
+    boot: str | None
+    pid: int | None
+
+    @property
+    def task(self) -> Task:
+        return task_of(self.record, self.cell, self.id)
+
+
+def known_of(row: Row) -> Known:
+    found, state, epoch, attempts, deaths, holder, due, ended, since, renewed, expires, until, ttl, beat, now = row[:15]
+    cell = Cell(State(state), epoch, attempts, deaths, holder, due)
+    record, history, host, boot, pid = row[15:]
+    return Known(
+        found.hex, cell, ended, since, renewed, expires, until, ttl, beat, now, record, events(history), host, boot, pid
+    )
+
+
+def task_of(record: str, cell: Cell, task_id: str) -> Task:
+    """A record that somebody has damaged is shown as a task without payload: there is nothing else to say about it."""
+    try:
+        task = task_from_record(decode(record.encode()), cell)
+    except BadInput:
+        return Task(id=task_id, state=cell.state, epoch=cell.epoch, attempts=cell.attempts, deaths=cell.deaths)
+    return task if task.id == task_id else replace(task, id=task_id)
+
+
+def record_of(text: str) -> dict[str, Any]:
+    """Raises BadInput."""
+    return checked_record(decode(text.encode()))
+
+
+def events(history: list[str]) -> tuple[Event, ...]:
+    found = []
+    for text in history:
+        try:
+            found.append(event_of(decode(text.encode())))
+        except (BadInput, KeyError, TypeError, ValueError):
+            continue  # not ours
+    return tuple(found)

@@ -1,0 +1,1 @@
+SELECT count(DISTINCT holder) FROM {schema}.tasks WHERE queue = %(queue)s AND state = 'claimed'

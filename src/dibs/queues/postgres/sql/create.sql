@@ -1,0 +1,1 @@
+INSERT INTO {schema}.queues (name, retention) VALUES (%(name)s, %(retention)s) ON CONFLICT (name) DO NOTHING

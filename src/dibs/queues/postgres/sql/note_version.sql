@@ -1,0 +1,1 @@
+INSERT INTO {schema}.versions (version, by) VALUES (%(version)s, %(by)s)

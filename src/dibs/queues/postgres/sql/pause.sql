@@ -1,0 +1,1 @@
+UPDATE {schema}.queues SET paused = %(reason)s WHERE id = %(queue)s

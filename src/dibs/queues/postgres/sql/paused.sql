@@ -1,0 +1,1 @@
+SELECT paused FROM {schema}.queues WHERE id = %(queue)s

@@ -1,0 +1,1 @@
+DELETE FROM {schema}.waits WHERE queue = %(queue)s AND task = %(id)s

@@ -1,0 +1,1 @@
+SELECT {schema}.store_time()
