@@ -1,0 +1,5 @@
+"""Queues on a Redis server: every step one script."""
+
+from dibs.queues.redis.queue import RedisQueue
+
+__all__ = ["RedisQueue"]

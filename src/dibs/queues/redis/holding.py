@@ -1,0 +1,174 @@
+"""A holder's side of a Redis queue: making leases of what was claimed, the steps that end them, keeping them alive.
+
+A lease's deadline counts, on this host's boottime clock, from before what was sent last and answered.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from math import inf
+from typing import Any
+
+from dibs.errors import LeaseLost
+from dibs.facets import make_filter
+from dibs.queues.held import Lease
+from dibs.queues.queue import DEFAULT_TTL, MAX_TTL, Queue
+from dibs.queues.redis.answers import MICRO, known, taken, worker_of
+from dibs.queues.redis.chain import Chain
+from dibs.queues.redis.claimer import Taken
+from dibs.queues.redis.held import Held, handle_of, parse_handle
+from dibs.queues.redis.steps import Steps, lost, lost_to
+from dibs.queues.redis.workers import Workers
+from dibs.states import State
+from dibs.task import checked_number
+
+MOST_BEATEN = 10_000
+
+
+class Holding(Queue):
+    _workers: Workers
+    _steps: Steps
+    _chain: Chain
+    _beaten: dict[str, float]  # until when, of those that this process beats for
+
+    @abstractmethod
+    def _shown(self, ref: str) -> list[Any]:
+        """What `show` answers. TaskNotFound when there is no such task."""
+
+    def _leases(self, found: Taken, ttl: float) -> list[Lease]:
+        vouched = self.guard_pid is not None
+        deadline, worker = found.sent + ttl, worker_of(found.holder)
+        leases = [
+            Lease(
+                self,
+                task := taken(answer),
+                epoch=task[1].epoch,
+                worker=worker,
+                ttl=ttl,
+                deadline=deadline if not answer[4] else min(deadline, found.sent + int(answer[4]) / MICRO),
+                since=found.sent,
+                token=self._held(found.holder, task[1].epoch, vouched=vouched),
+            )
+            for answer in found.tasks
+        ]
+        if self.clock.boottime() < deadline:
+            return leases
+        for lease in leases:  # we slept, or the answer was long on its way: others may already take it over
+            with suppress(LeaseLost):
+                self._steps.release(lease, 0.0)
+        return []
+
+    def _held(self, holder: str, epoch: int, *, vouched: bool = False) -> Held:
+        return Held(holder, epoch, self.rng.getrandbits(64), vouched=vouched)
+
+    def lease(self, task_id: str, epoch: int) -> Lease:
+        answer = self._shown(task_id)
+        asked = self.clock.boottime()
+        found = known(answer[0])
+        if found.cell.state is not State.CLAIMED or found.cell.epoch != epoch:
+            state, now = str(found.cell.state).encode(), str(found.cell.epoch).encode()
+            raise lost_to(found.task.id, epoch, [b"lost", state, now, worker_of(found.cell.holder).encode(), b""])
+        ttl = int(found.fields["ttl"]) / MICRO
+        held = self._held(found.cell.holder, epoch)
+        until = self._steps.until(found.task.id, held)
+        return Lease(
+            self,
+            found.task,
+            epoch=epoch,
+            worker=worker_of(found.cell.holder),
+            ttl=ttl,
+            deadline=until if isinstance(until, float) else asked,
+            since=asked,
+            token=held,
+        )
+
+    def renew(self, lease: Lease) -> None:
+        held: Held = lease.token
+        if not held.kept:
+            self._steps.renew(lease)
+            return
+        until = self._steps.until(lease.id, held)
+        if not isinstance(until, float):
+            raise lost(lease, until)
+        if self.clock.boottime() >= max(until, lease.deadline):
+            raise lost(lease, [b"lost", b"claimed", str(held.epoch).encode(), b"", b""])
+        lease.deadline = max(lease.deadline, until)
+
+    def complete(self, lease: Lease, result: Any = None) -> None:
+        (answer,) = self._steps.complete([(lease, result)])
+        if answer[0] != b"ok":
+            raise lost(lease, answer)
+
+    def complete_and_claim(
+        self,
+        lease: Lease,
+        result: Any = None,
+        *,
+        ttl: float = DEFAULT_TTL,
+        project: str | None = None,
+        labels: Iterable[str] = (),
+        max_priority: int | str | None = None,
+    ) -> Lease | None:
+        """Complete, and claim the next, in one round trip. LeaseLost when the completion is refused: then nothing is
+        claimed. None when nothing is ready, as far as one look can tell."""
+        if lease.state != "held":
+            raise LeaseLost(
+                f"cannot complete task {lease.id}: its lease (epoch {lease.epoch}) is already {lease.state}"
+            )
+        wanted, ttl = make_filter(project, labels, max_priority), checked_number("ttl", ttl, 0.01, MAX_TTL)
+        done, found = self._chain.link(lease, result, ttl, wanted, self.guard_pid)
+        leases = self._leases(found, ttl)
+        if done[0] != b"ok":
+            for taken in leases:
+                with suppress(LeaseLost):
+                    taken.release()
+            raise lost(lease, done)
+        lease.state = "completed"
+        return leases[0] if leases else None
+
+    def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
+        given = list(leases)
+        held = [(lease, lease.result) for lease in given if lease.state == "held"]
+        gone = [lease for lease in given if lease.state != "held"]
+        for (lease, _), answer in zip(held, self._steps.complete(held) if held else [], strict=True):
+            lease.state = "completed" if answer[0] == b"ok" else "lost"
+            if lease.state == "lost":
+                gone.append(lease)
+        return gone
+
+    def release(self, lease: Lease, delay: float = 0.0) -> None:
+        self._steps.release(lease, checked_number("delay", delay, 0))
+
+    def fail(self, lease: Lease, error: str, *, retry: bool = True) -> None:
+        self._steps.fail(lease, error, retry)
+
+    # Keep
+
+    def handle(self, lease: Lease) -> str:
+        held: Held = lease.token
+        held.kept = True
+        return handle_of(lease.id, held)
+
+    def vouched(self, lease: Lease) -> float | None:
+        return lease.deadline if lease.token.vouched else None
+
+    def beat(self, handle: str) -> float | None:
+        last = self._beaten.get(handle, inf)
+        late = self.clock.boottime() >= last
+        until = () if late else self._steps.beat(*parse_handle(handle), self._workers.guard(), last)
+        if not isinstance(until, float):
+            self._beaten.pop(handle, None)
+            return None
+        if len(self._beaten) >= MOST_BEATEN:  # most of them have ended: nobody says so here
+            now = self.clock.boottime()
+            self._beaten = {other: then for other, then in self._beaten.items() if then > now}
+        self._beaten[handle] = until
+        return until
+
+    def end(self, handle: str) -> None:
+        self._beaten.pop(handle, None)
+        self._steps.expire(*parse_handle(handle), "died")
+
+    def kept_until(self, lease: Lease) -> float:
+        until = self._steps.until(lease.id, lease.token)
+        return until if isinstance(until, float) else lease.deadline

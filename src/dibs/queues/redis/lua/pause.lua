@@ -1,0 +1,3 @@
+-- ARGV: the reason.
+redis.call('HSET', at('meta'), 'paused', ARGV[1])
+return 'ok'

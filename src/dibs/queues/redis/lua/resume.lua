@@ -1,0 +1,3 @@
+redis.call('HDEL', at('meta'), 'paused')
+woken = true
+return done('ok')
