@@ -1,0 +1,1 @@
+"""The queue in LMDB, beyond the contract."""
