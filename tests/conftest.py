@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from disk import strace
-from servers.fixtures import moto, rclone, seaweed
+from servers.fixtures import moto, postgres, rclone, redis_server, seaweed
 
-__all__ = ["moto", "rclone", "seaweed"]
+__all__ = ["moto", "postgres", "rclone", "redis_server", "seaweed"]
 
 pytest.register_assert_rewrite("dibs.testing")
 MEMORY = "/dev/shm"

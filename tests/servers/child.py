@@ -1,6 +1,7 @@
 """A server that is a program: started, asked until it takes a write, and ended with whoever started it."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ def program(name: str) -> str:
 def running(command: list[str], log: Path, env: dict[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
     with log.open("ab") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=log.parent, preexec_fn=_leash
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=log.parent, preexec_fn=leash
         )
     try:
         yield process
@@ -50,7 +51,16 @@ def wait_ready(process: "subprocess.Popen[bytes]", write: Callable[[], object]) 
         time.sleep(0.05)
 
 
-def _leash() -> None:
+def wait_gone(pid: int) -> None:
+    """Until a process that is not ours to wait for has ended."""
+    deadline = time.monotonic() + READY_SECONDS
+    while os.path.exists(f"/proc/{pid}"):
+        if time.monotonic() > deadline:
+            raise NotReady(f"process {pid} does not end")
+        time.sleep(0.01)
+
+
+def leash(signal_number: int = signal.SIGKILL) -> None:
     """Die with the starter, even when that one is killed."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal_number)

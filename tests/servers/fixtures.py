@@ -28,7 +28,19 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with shared.use("redis", run_folder(tmp_path_factory)) as server:
+        yield server
+
+
 @pytest.fixture(scope="module")
 def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with shared.use("rclone", run_folder(tmp_path_factory)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with shared.use("postgres", run_folder(tmp_path_factory)) as server:
         yield server

@@ -19,7 +19,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-KINDS = {"seaweed": "servers.seaweed", "moto": "servers.moto_server", "rclone": "servers.rclone_server"}
+KINDS = {
+    "seaweed": "servers.seaweed",
+    "moto": "servers.moto_server",
+    "rclone": "servers.rclone_server",
+    "redis": "servers.redis_server",
+    "postgres": "servers.postgres_server",
+}
 
 
 def main(kind: str, folder: Path) -> None:
