@@ -26,16 +26,19 @@ def through(place: str, relay: Relay) -> str:
 
 
 @ANSWERED
-def test_a_completion_counts_once(open_queue: Open, through: str, relay: Relay, answered: bool) -> None:
+@pytest.mark.parametrize("result", ["done", None])
+def test_a_completion_counts_once(
+    open_queue: Open, through: str, relay: Relay, answered: bool, result: str | None
+) -> None:
     queue, direct = open_queue(through), open_queue()
     task = queue.push({"n": 1})
     lease = queue.claim()
     assert lease is not None
-    relay.cut(b'"what":"completed"', answered=answered)
-    lease.complete("done")
+    relay.cut(lease.id.encode(), answered=answered)
+    lease.complete(result)
     assert relay.cuts == 1
     detail = direct.detail(task.id)
-    assert (detail.task.state, detail.result) == (State.COMPLETED, "done")
+    assert (detail.task.state, detail.result) == (State.COMPLETED, result)
     assert [event.what for event in detail.history] == ["completed"]
 
 
@@ -61,10 +64,14 @@ def test_a_batch_of_completions_counts_once(open_queue: Open, through: str, rela
     queue.push_many(range(5))
     leases = queue.claim_many(5)
     direct.cancel(leases[0].id)
-    relay.cut(b'"what":"completed"', answered=answered)
+    leases[1].result = "kept"
+    relay.cut(leases[1].id.encode(), answered=answered)
     assert [lease.id for lease in queue.complete_many(leases)] == [leases[0].id]
     assert relay.cuts == 1
     assert {state: n for state, n in direct.stats().states.items() if n} == {"completed": 4, "cancelled": 1}
+    for lease in leases[1:]:
+        (event,) = direct.detail(lease.id).history
+        assert (event.what, event.epoch, event.worker, event.result) == ("completed", 1, lease.worker, lease.result)
 
 
 @ANSWERED

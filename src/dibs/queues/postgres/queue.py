@@ -28,7 +28,7 @@ from dibs.queues.postgres.looks import Looks
 from dibs.queues.postgres.pushing import Pusher
 from dibs.queues.postgres.schema import migrate, open_schema
 from dibs.queues.postgres.steering import Steering
-from dibs.queues.postgres.steps import Move, Steps
+from dibs.queues.postgres.steps import Ending, Move, Steps
 from dibs.queues.postgres.taking import Taker
 from dibs.queues.postgres.telling import Telling
 from dibs.queues.postgres.upkeep import Upkeep
@@ -179,26 +179,25 @@ class PostgresQueue(Queue):
 
     def complete(self, lease: Lease, result: Any = None, *, connection: Connection | None = None) -> None:
         encode(result)
-        cell = cell_of(lease)
-        event = self._event(lease, "completed", result=result)
-        self._step(lease, Move(lease.id, cell, states.complete(cell), event), connection)
+        self._step(lease, self._completion(lease, result), connection)
 
     def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
         """Each is completed by itself, but all in one statement."""
         given = list(leases)
-        moves: dict[str, Move] = {}
-        for lease in given:
-            if lease.state == "held":
-                if lease.result is not None:
-                    encode(lease.result)
-                cell = cell_of(lease)
-                event = self._event(lease, "completed", result=lease.result)
-                moves[lease.id] = Move(lease.id, cell, states.complete(cell), event)
-        done = self._steps.complete_many(list(moves.values())) if moves else set()
-        for lease in given:
-            if lease.state == "held":
-                lease.state = "completed" if lease.id in done else "lost"
+        held = {lease.id: lease for lease in given if lease.state == "held"}
+        endings = [Ending(lease.id, lease.epoch, lease.token.session, self._told(lease)) for lease in held.values()]
+        done = self._steps.complete_many(endings) if endings else set()
+        for lease in held.values():
+            lease.state = "completed" if lease.id in done else "lost"
         return [lease for lease in given if lease.state != "completed" or lease.id not in done]
+
+    def _told(self, lease: Lease) -> str | None:
+        """Of its completion, as it is kept."""
+        return None if lease.result is None else self._completion(lease, lease.result).noted
+
+    def _completion(self, lease: Lease, result: Any) -> Move:
+        cell = cell_of(lease)
+        return Move(lease.id, cell, states.complete(cell), self._event(lease, "completed", result=result))
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
         checked_number("delay", delay, 0)

@@ -39,9 +39,8 @@ def known_of(row: Row) -> Known:
     found, state, epoch, attempts, deaths, holder, due, ended, since, renewed, expires, until, ttl, beat, now = row[:15]
     cell = Cell(State(state), epoch, attempts, deaths, holder, due)
     record, history, host, boot, pid = row[15:]
-    return Known(
-        found.hex, cell, ended, since, renewed, expires, until, ttl, beat, now, record, events(history), host, boot, pid
-    )
+    past = events(history, cell, ended)
+    return Known(found.hex, cell, ended, since, renewed, expires, until, ttl, beat, now, record, past, host, boot, pid)
 
 
 def task_of(record: str, cell: Cell, task_id: str) -> Task:
@@ -58,11 +57,15 @@ def record_of(text: str) -> dict[str, Any]:
     return checked_record(decode(text.encode()))
 
 
-def events(history: list[str]) -> tuple[Event, ...]:
+def events(history: list[str], cell: Cell, ended: float) -> tuple[Event, ...]:
+    """How the leases of a task ended. A completion that left no result is told by the row itself."""
     found = []
     for text in history:
         try:
             found.append(event_of(decode(text.encode())))
         except (BadInput, KeyError, TypeError, ValueError):
             continue  # not ours
+    if cell.state is State.COMPLETED and not (found and found[-1].what == State.COMPLETED):
+        at = round(ended, 3)
+        found.append(Event(epoch=cell.epoch, what="completed", worker=cell.holder, at=at, error="", result=None))
     return tuple(found)

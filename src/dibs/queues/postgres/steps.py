@@ -4,8 +4,7 @@ An answer that was lost is not guessed at: the row is read again. If it stands a
 history names the step, it was done; if it stands as before, it is sent again.
 """
 
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dibs.clock import Clock
 from dibs.errors import LeaseLost, StorageError
@@ -23,11 +22,6 @@ BATCH = 500
 _WAITING = (State.READY, State.SCHEDULED)
 
 
-@lru_cache(maxsize=64)
-def _quoted(text: str) -> str:
-    return encode(text).decode().rstrip("\n")
-
-
 class Move(NamedTuple):
     """One step of one task. `wait`: seconds until it is ready, when it is to be scheduled."""
 
@@ -40,14 +34,20 @@ class Move(NamedTuple):
 
     @property
     def noted(self) -> str | None:
-        """The event as it is kept: JSON."""
+        """The event as it is kept: JSON. None when the row says it all."""
         event = self.event
-        if event is None:
+        if event is None or (event.what == State.COMPLETED and event.result is None):
             return None
-        if event.result is None and not event.error:  # the usual one, many in a batch
-            worker = _quoted(event.worker)
-            return f'{{"epoch":{event.epoch},"what":"{event.what}","worker":{worker},"at":{event.at!r}}}'
         return encode(event_record(event)).decode().rstrip("\n")
+
+
+class Ending(NamedTuple):
+    """A task to be completed, as it is held. `event`: as it is kept, when there is a result."""
+
+    id: str
+    epoch: int
+    holder: str
+    event: str | None = None
 
 
 class Steps:
@@ -115,36 +115,38 @@ class Steps:
             self._free(connection, [move.id])
         return bool(rows)
 
-    def complete_many(self, moves: list[Move]) -> set[str]:
+    def complete_many(self, endings: list[Ending]) -> set[str]:
         """The ids of those that were completed; one whose answer was lost counts."""
-        moves = sorted(moves, key=lambda move: move.id)  # all that lock many rows do so in the order of ids
+        endings = sorted(endings)  # all that lock many rows do so in the order of ids
         done: set[str] = set()
-        for start in range(0, len(moves), BATCH):
-            done |= self._complete_batch(moves[start : start + BATCH])
+        for holder in {ending.holder for ending in endings}:
+            held = [ending for ending in endings if ending.holder == holder]
+            for start in range(0, len(held), BATCH):
+                done |= self._complete_batch(held[start : start + BATCH], holder)
         return done
 
-    def _complete_batch(self, moves: list[Move]) -> set[str]:
+    def _complete_batch(self, endings: list[Ending], holder: str) -> set[str]:
         done: set[str] = set()
         asked = False
+        values: dict[str, Any] = {
+            "id": "{" + ",".join([ending.id for ending in endings]) + "}",
+            "epoch": "{" + ",".join([str(ending.epoch) for ending in endings]) + "}",
+            "event": [ending.event for ending in endings] if any(ending.event for ending in endings) else [],
+        }
 
         def work(connection: Connection) -> set[str]:
             nonlocal asked
             before, asked = asked, True
-            rows = self._database.ask(
-                connection,
-                "complete",
-                id=[move.id for move in moves],
-                epoch=[move.seen.epoch for move in moves],
-                holder=[move.seen.holder for move in moves],
-                event=[move.noted for move in moves],
-                longest=LONGEST,
-            )
-            done.update(moves[number - 1].id for number, _ in rows)
-            if awaited := [moves[number - 1].id for number, waited in rows if waited]:
+            rows = self._database.ask(connection, "complete", holder=holder, longest=LONGEST, **values)
+            done.update([endings[number - 1].id for number, _ in rows])
+            if awaited := [endings[number - 1].id for number, waited in rows if waited]:
                 self._free(connection, awaited)
             if before:
-                left = [move for move in moves if move.id not in done]
-                done.update(move.id for move in left if self._is_done(self._glance(connection, move.id), move))
+                for ending in endings:
+                    if ending.id not in done:
+                        row = self._glance(connection, ending.id)
+                        if _has_ended(row, (ending.epoch, "completed", holder)):
+                            done.add(ending.id)
             return done
 
         return self._database.safely(work)
@@ -189,11 +191,10 @@ class Steps:
         return self._database.safely(lambda connection: self._glance(connection, task_id), patience)
 
     def _is_done(self, row: Row | None, move: Move) -> bool:
+        if move.event is not None:
+            return _has_ended(row, (move.event.epoch, move.event.what, move.event.worker))
         if row is None:
             return False
-        if move.event is not None:
-            ending = (move.event.epoch, move.event.what, move.event.worker)
-            return any((event.epoch, event.what, event.worker) == ending for event in events(row[7]))
         after = move.after
         return tuple(row[:5]) == (after.state, after.epoch, after.attempts, after.deaths, after.holder)
 
@@ -206,6 +207,14 @@ class Steps:
         else:
             what = _standing(row, epoch)
         return LeaseLost(f"lease lost: task {task_id} is {what}; work done here at epoch {epoch} is not recorded")
+
+
+def _has_ended(row: Row | None, ending: tuple[int, str, str]) -> bool:
+    """Whether its history names it: epoch, what happened, and who did it."""
+    if row is None:
+        return False
+    cell = Cell(State(row[0]), *row[1:5])
+    return any((event.epoch, event.what, event.worker) == ending for event in events(row[7], cell, 0.0))
 
 
 def _standing(row: Row | None, epoch: int) -> str:

@@ -1,6 +1,7 @@
 UPDATE {schema}.tasks t
 SET state = 'completed', ended = {schema}.store_time(),
-    history = (t.history || %(event)s::text)[cardinality(t.history) + 2 - %(longest)s :]
+    history = CASE WHEN %(event)s::text IS NULL THEN t.history
+                   ELSE (t.history || %(event)s::text)[cardinality(t.history) + 2 - %(longest)s :] END
 WHERE t.id = %(id)s AND t.queue = %(queue)s
   AND coalesce(t.state) = 'claimed' AND t.epoch = %(seen_epoch)s AND t.holder = %(seen_holder)s
 RETURNING t.awaited OR (t.key IS NOT NULL AND EXISTS (

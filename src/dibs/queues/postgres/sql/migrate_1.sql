@@ -24,38 +24,39 @@ CREATE TABLE {schema}.holders (  -- processes that claim
     PRIMARY KEY (session, queue)
 );
 
-CREATE TABLE {schema}.tasks (
-    queue integer NOT NULL REFERENCES {schema}.queues ON DELETE CASCADE,
+CREATE TABLE {schema}.tasks (  -- wide values first: what is in front of a column has to be stepped over to read it
     id uuid NOT NULL,
-    state text COLLATE "C" NOT NULL CHECK (
-        state IN ('ready', 'scheduled', 'blocked', 'claimed', 'completed', 'failed', 'cancelled')
-    ),
     epoch bigint NOT NULL DEFAULT 0,
     attempts bigint NOT NULL DEFAULT 0,
     deaths bigint NOT NULL DEFAULT 0,
-    holder text COLLATE "C" NOT NULL DEFAULT '',  -- session: of the lease, or of who completed it
-    priority integer NOT NULL,
     due double precision NOT NULL DEFAULT 0,  -- when scheduled: when it becomes ready
     ended double precision NOT NULL DEFAULT 0,
-    since double precision NOT NULL DEFAULT 0,  -- of the latest lease: claimed, last renewed, runs out, may not pass
+    since double precision NOT NULL DEFAULT 0,  -- of the latest lease: claimed, last renewed, runs out
     renewed double precision NOT NULL DEFAULT 0,
     expires double precision NOT NULL DEFAULT 0,
-    until double precision,
     ttl double precision NOT NULL DEFAULT 0,
     beat double precision NOT NULL DEFAULT 0,
-    key text COLLATE "C",
     keyed double precision NOT NULL DEFAULT 0,  -- when it last took its key
-    awaited boolean NOT NULL DEFAULT false,  -- another task was pushed to run after it
-    project text COLLATE "C",
-    labels text[] COLLATE "C" NOT NULL DEFAULT '{}',
-    not_before double precision,
     max_attempts bigint NOT NULL,
     max_deaths bigint NOT NULL,
-    max_runtime double precision,
     backoff double precision NOT NULL,
     max_backoff double precision NOT NULL,
+    queue integer NOT NULL REFERENCES {schema}.queues ON DELETE CASCADE,
+    priority integer NOT NULL,
+    awaited boolean NOT NULL DEFAULT false,  -- another task was pushed to run after it
+    state text COLLATE "C" NOT NULL CHECK (
+        state IN ('ready', 'scheduled', 'blocked', 'claimed', 'completed', 'failed', 'cancelled')
+    ),
+    holder text COLLATE "C" NOT NULL DEFAULT '',  -- session: of the lease, or of who completed it
     record text NOT NULL,  -- the task as it was pushed, JSON
-    history text[] NOT NULL DEFAULT '{}',  -- how its leases ended, JSON each
+    -- How its leases ended, JSON each; a completion without a result is not repeated here.
+    history text[] NOT NULL DEFAULT '{}',
+    labels text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    key text COLLATE "C",
+    project text COLLATE "C",
+    not_before double precision,
+    until double precision,  -- the latest lease may not pass it
+    max_runtime double precision,
     PRIMARY KEY (id, queue)  -- in this order, so that nobody takes it for a way to all tasks of a queue
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0.05);
 
