@@ -29,7 +29,7 @@ end
 
 @cache
 def shifted(verb: str) -> scripts.Script:
-    text = "\n".join([CLOCK, scripts.source("cells"), scripts.source(verb)]).encode()
+    text = "\n".join([CLOCK, *[scripts.source(part) for part in scripts.parts(verb) if part != "clock"]]).encode()
     return scripts.Script(text, hashlib.sha1(text).hexdigest().encode())
 
 

@@ -61,8 +61,8 @@ def test_both_answers_may_get_lost(chained: RedisQueue, proxy: LosingProxy, url:
     lease = chained.claim(ttl=60)
     assert lease is not None
     with Redis.from_url(url.partition("?")[0]) as client:
-        client.script_load(script("complete").text)
-    proxy.lose(script("complete").sha)
+        client.script_load(script("chain").text)
+    proxy.lose(script("chain").sha)
     following = chained.complete_and_claim(lease, "done")
     assert proxy.lost == 1
     assert following is not None

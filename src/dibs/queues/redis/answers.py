@@ -85,7 +85,7 @@ def detail_of(answer: Sequence[Any]) -> Detail:
     view, past, ends, worker, waits, paused = answer
     found = known(view)
     state = found.cell.state
-    history = events(past)
+    history = events(past, found)
     errors = [event.error for event in history if event.error]
     completed = history[-1] if state is State.COMPLETED and history else None
     names = [part.decode() for part in waits]
@@ -102,8 +102,15 @@ def detail_of(answer: Sequence[Any]) -> Detail:
     )
 
 
-def events(past: Sequence[bytes]) -> tuple[Event, ...]:
-    return tuple(event_of(decode(event)) for event in past)
+def events(past: Sequence[bytes], known: Known) -> tuple[Event, ...]:
+    """How the leases of a task ended. A completion that left no result is told by the task's own fields."""
+    found = [event_of(decode(event)) for event in past]
+    cell = known.cell
+    if cell.state is State.COMPLETED and not (found and found[-1].what == State.COMPLETED):
+        at = round(known.time("ended") or 0.0, 3)
+        worker = worker_of(cell.holder)
+        found.append(Event(epoch=cell.epoch, what="completed", worker=worker, at=at, error="", result=None))
+    return tuple(found)
 
 
 def reason(paused: Sequence[bytes]) -> str | None:

@@ -1,8 +1,4 @@
-"""Complete one task and claim the next in one round trip, for a worker that runs many.
-
-Both are the scripts that they always are, sent one after the other: that the first is refused stops the second from
-nothing. What was claimed beside a completion that is refused is given back, since the caller only learns of that.
-"""
+"""Complete one task and claim the next in one round trip, for a worker that runs many: one script does what two do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,9 +26,11 @@ class Chain:
         completion = self._steps.completion([(lease, result)])
         sent = self._clock.boottime()
         try:
-            (done,), answer = self._server.ask_many([("complete", completion), ("claim", arguments)], twice=False)
+            done, *answer = self._server.ask("chain", *completion, *arguments, twice=False)
         except Unanswered:
             (done,) = self._server.ask("complete", *completion)  # found done, or done now
             return done, Taken(self._claimer.claimed_as(holder), holder, sent)
-        self._claimer.heard(answer, guard)
-        return done, Taken(answer[4], holder, sent)
+        if not answer:
+            return done, Taken([], holder, sent)
+        self._claimer.heard(answer[0], guard)
+        return done, Taken(answer[0][4], holder, sent)

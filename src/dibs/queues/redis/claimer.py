@@ -20,7 +20,8 @@ from dibs.task import PRIORITY_LIMIT, decode
 
 PAGE = 500
 TRIES = 5
-UPKEEP_SECONDS = 5.0
+UPKEEP_SECONDS = 1.0  # between two looks at what ran out or is due, while there is work
+TIDY_SECONDS = 5.0
 _LINE = 1 << 40  # as in cells.lua
 
 
@@ -41,7 +42,7 @@ class Claimer:
         self._facets: dict[str, Facet] = {}
         self._known = 0  # records of facets, damaged ones too
         self._lock = Lock()
-        self._upkeep_at = float("-inf")
+        self._upkeep_at = self._tidy_at = float("-inf")
         self._mine = local()
 
     @property
@@ -139,12 +140,16 @@ class Claimer:
                 return tasks
 
     def _upkeep_due(self) -> int:
+        """How much of it, as claiming.lua has it."""
         now = self._clock.boottime()
         with self._lock:
             if now < self._upkeep_at:
                 return 0
             self._upkeep_at = now + UPKEEP_SECONDS
-            return 1
+            if now < self._tidy_at:
+                return 1
+            self._tidy_at = now + TIDY_SECONDS
+            return 2
 
     # Filters
 

@@ -148,7 +148,7 @@ def _parcel(found: Known, past: Sequence[bytes]) -> Parcel:
         task=found.task,
         due=found.cell.due,
         holder=found.cell.holder if found.cell.state is State.COMPLETED else "",
-        history=events(past),
+        history=events(past, found),
         to=found.fields.get("to", ""),
         token=found.fields.get("by", ""),
     )

@@ -1,4 +1,4 @@
-"""The Lua scripts, one file a verb. Before each stands what they all need, `clock.lua` and `cells.lua`."""
+"""The Lua scripts, one file a verb. Before each stands what it needs: `clock.lua` and `cells.lua`, and in some cases more."""
 
 import hashlib
 from functools import cache
@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 GROUND = ("clock", "cells")
+MORE = {"claim": ("claiming",), "complete": ("completing",), "chain": ("completing", "claiming")}
 
 
 class Script(NamedTuple):
@@ -15,8 +16,12 @@ class Script(NamedTuple):
 
 @cache
 def script(verb: str) -> Script:
-    text = "\n".join([*map(source, GROUND), source(verb)]).encode()
+    text = "\n".join(source(part) for part in parts(verb)).encode()
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+
+
+def parts(verb: str) -> tuple[str, ...]:
+    return (*GROUND, *MORE.get(verb, ()), verb)
 
 
 @cache

@@ -59,10 +59,11 @@ class Steps:
         arguments: list[Any] = []
         for lease, result in leases:
             held: Held = lease.token
-            event: dict[str, Any] = {"epoch": held.epoch, "what": "completed", "worker": worker_of(held.holder)}
+            event = b""  # the cell tells what there is to tell
             if result is not None:
-                event["result"] = result
-            arguments += [f"{held.nonce}:complete", lease.id, held.epoch, held.holder, encode(event)]
+                worker = worker_of(held.holder)
+                event = encode({"epoch": held.epoch, "what": "completed", "worker": worker, "result": result})
+            arguments += [f"{held.nonce}:complete", lease.id, held.epoch, held.holder, event]
         return arguments
 
     def complete(self, leases: Sequence[tuple[Lease, Any]]) -> list[Sequence[bytes]]:
