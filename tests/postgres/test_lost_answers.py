@@ -75,6 +75,40 @@ def test_a_batch_of_completions_counts_once(open_queue: Open, through: str, rela
 
 
 @ANSWERED
+def test_a_completion_that_claims_the_next_counts_once(
+    open_queue: Open, through: str, relay: Relay, answered: bool
+) -> None:
+    queue, direct = open_queue(through), open_queue()
+    queue.push_many(range(3))
+    lease = queue.claim()
+    assert lease is not None
+    relay.cut(lease.id.encode(), answered=answered)
+    following = queue.complete_and_claim(lease, "done")
+    assert relay.cuts == 1
+    assert following is not None
+    assert direct.detail(lease.id).result == "done"
+    assert [claim.id for claim in direct.claimed()] == [following.id]
+    following.complete()
+    assert {state: n for state, n in direct.stats().states.items() if n} == {"completed": 2, "ready": 1}
+
+
+@ANSWERED
+def test_a_refused_completion_claims_nothing_even_if_the_answer_was_lost(
+    open_queue: Open, through: str, relay: Relay, answered: bool
+) -> None:
+    queue, direct = open_queue(through), open_queue()
+    queue.push_many(range(3))
+    lease = queue.claim()
+    assert lease is not None
+    direct.cancel(lease.id)
+    relay.cut(lease.id.encode(), answered=answered)
+    with pytest.raises(dibs.LeaseLost, match="cancelled"):
+        queue.complete_and_claim(lease)
+    assert relay.cuts == 1
+    assert direct.claimed() == []
+
+
+@ANSWERED
 @pytest.mark.parametrize("retry", [True, False])
 def test_a_failure_counts_once(open_queue: Open, through: str, relay: Relay, answered: bool, retry: bool) -> None:
     queue, direct = open_queue(through), open_queue()

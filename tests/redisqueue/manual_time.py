@@ -3,7 +3,6 @@
 A queue on the real clock is left alone, so that other processes may share it.
 """
 
-import hashlib
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -29,8 +28,7 @@ end
 
 @cache
 def shifted(verb: str) -> scripts.Script:
-    text = "\n".join([CLOCK, *[scripts.source(part) for part in scripts.parts(verb) if part != "clock"]]).encode()
-    return scripts.Script(text, hashlib.sha1(text).hexdigest().encode())
+    return scripts.assembled(verb, CLOCK)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:

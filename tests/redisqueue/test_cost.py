@@ -1,6 +1,8 @@
 """What a step costs does not grow with what waits: commands inside the scripts are counted, nothing is timed."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +83,20 @@ def test_a_batch_is_one_round_trip(queue: Queue) -> None:
     assert (len(leases), server.asked) == (300, before + 2)
     queue.complete_many(leases[:200])
     assert server.asked == before + 3
+
+
+def test_a_worker_takes_one_round_trip_a_task(own_server: Callable[..., OwnServer]) -> None:
+    server = own_server()
+    count = 300
+    url = server.url()
+    with dibs.open(url) as queue, Redis(port=server.port) as client:
+        queue.push_many(range(count))
+        client.config_resetstat()
+        words = ["work", url, "-j", "1", "--until-empty", "--call", "json:dumps"]
+        subprocess.run([sys.executable, "-m", "dibs", *words], check=True, capture_output=True)
+        sent = sum(entry["calls"] for name, entry in client.info("commandstats").items() if "eval" in name)
+        assert queue.stats().states["completed"] == count
+    assert sent < count * 1.25
 
 
 def test_what_ran_out_all_at_once_is_taken_back_in_pieces(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

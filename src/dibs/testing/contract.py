@@ -3,6 +3,7 @@
 from dibs.testing.topics.attempts import Attempts
 from dibs.testing.topics.basics import Basics
 from dibs.testing.topics.batches import Batches
+from dibs.testing.topics.chains import Chains
 from dibs.testing.topics.dependencies import Dependencies
 from dibs.testing.topics.fencing import Fencing
 from dibs.testing.topics.filters import Filters
@@ -23,6 +24,6 @@ from dibs.testing.topics.waiting import Waiting
 
 class QueueContract(
     Basics, Order, KeyRules, Filters, Scheduling, Dependencies, Leases, Fencing, Guards, Keeping, Hosts, Attempts,
-    Steering, Views, Batches, Waiting, Limits, Races, Moving,
+    Steering, Views, Batches, Chains, Waiting, Limits, Races, Moving,
 ):  # fmt: skip
     """The whole contract. See `dibs.testing` for how to use it, `dibs.testing.harness` for the hooks."""

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dibs.errors import BadInput, DibsError, LeaseLost, StorageError
 from dibs.queues.channel import Channel
@@ -34,6 +34,20 @@ _BAD_EXIT = 1
 _OUTAGES = 5
 _UNKEPT_PAUSE = 0.5
 _LOOK_AGAIN, _CLOSE = 0.3, 0.1  # shares of the TTL
+
+
+Outcome = Done | Failed | GivenUp
+
+
+class Recorded(NamedTuple):
+    how: int | None
+    error: str = ""
+    following: Lease | None = None
+
+
+class Ran(NamedTuple):
+    begun: bool  # false when it was given back unstarted
+    following: Lease | None = None
 
 
 class Runner:
@@ -115,6 +129,7 @@ class Runner:
     def _serve(self, slot: Slot) -> None:
         pause, outages = 0.0, 0
         limited = self._job.max_tasks is not None
+        chained = not limited and type(self._queue)._chain is not Queue._chain
         while not self._stopping:
             if limited and not self._board.take_ticket():
                 slot.look(self._now())
@@ -130,7 +145,10 @@ class Runner:
                 leases = []
             if leases:
                 pause = 0.0
-                if not self._run(leases[0], slot) and limited:
+                run = self._run(leases[0], slot, chained)
+                while run.following is not None:
+                    run = self._run(run.following, slot, chained)
+                if not run.begun and limited:
                     self._board.return_ticket()
                 continue
             if limited:
@@ -160,27 +178,26 @@ class Runner:
             raise error
         self._queue.clock.sleep(min(_LONGEST_OUTAGE_PAUSE, 0.1 * 2**outages))
 
-    def _run(self, lease: Lease, slot: Slot) -> bool:
-        """False when it was given back unstarted."""
+    def _run(self, lease: Lease, slot: Slot, chained: bool) -> Ran:
         if not self._keeping.hold(lease) or self._orphaned:
             _give_back(lease)
             self._keeping.drop(lease)
             self._stopped.wait(_UNKEPT_PAUSE)
-            return False
+            return Ran(begun=False)
         started = self._now()
         limit = self._limit(lease, started)
         shown = NO_LIMIT if limit is None else limit + (_GRACE_SECONDS if self._job.command else 0.0)
         slot.begin(lease.id, lease.epoch, lease.task.key or "", started, shown)
         outcome = self._work.do(lease, slot, limit)
         try:
-            how, error = self._record(lease, outcome)
+            how, error, following = self._record(lease, outcome, chained)
         finally:
             self._keeping.drop(lease)
         ended = self._now()
         slot.end(ended, how)
         if how != COMPLETED or self._job.every_event:
             self._tales.tell(lease, how, error, ended - started)
-        return True
+        return Ran(begun=True, following=following)
 
     def _limit(self, lease: Lease, started: float) -> float | None:
         """When it must be over. A little before max_runtime: from then on the task may be another's."""
@@ -191,38 +208,44 @@ class Runner:
         by_task = NO_LIMIT if longest is None else lease.since + longest - min(1.0, longest * 0.05)
         return min(by_job, by_task)
 
-    def _record(self, lease: Lease, outcome: Done | Failed | GivenUp) -> tuple[int | None, str]:
+    def _record(self, lease: Lease, outcome: Outcome, chained: bool) -> Recorded:
         """Take the step that the outcome asks for; an outage is waited out while the lease holds. A step whose answer
         was lost may be taken again: it is found done, or done now."""
         pause = _FIRST_PAUSE
         until = lease.deadline
         while True:
             try:
-                return self._step(lease, outcome)
+                return self._step(lease, outcome, chained)
             except LeaseLost as error:
                 lease.state = "lost"
-                return LOST, str(error)
+                return Recorded(LOST, str(error))
             except StorageError as error:
                 self._channel.send({"trouble": str(error)})
                 if self._now() >= until and not lease.held:
-                    return LOST, str(error)
+                    return Recorded(LOST, str(error))
                 pause = min(pause * 2, 1.0)
                 self._queue.clock.sleep(pause)
 
-    def _step(self, lease: Lease, outcome: Done | Failed | GivenUp) -> tuple[int | None, str]:
+    def _step(self, lease: Lease, outcome: Outcome, chained: bool) -> Recorded:
         if lease.state in ("completed", "failed", "released"):  # the function took the step itself
-            return {"completed": COMPLETED, "failed": FAILED}.get(lease.state), ""
+            return Recorded({"completed": COMPLETED, "failed": FAILED}.get(lease.state))
         if isinstance(outcome, Done):
             try:
-                lease.complete(outcome.result)
-                return COMPLETED, ""
+                return Recorded(COMPLETED, following=self._complete(lease, outcome.result, chained))
             except BadInput as error:
                 outcome = Failed(f"its result cannot be kept: {error}")
         if isinstance(outcome, Failed):
             lease.fail(outcome.error, retry=outcome.retry)
-            return FAILED, outcome.error
+            return Recorded(FAILED, outcome.error)
         lease.release()
-        return None, outcome.why
+        return Recorded(None, outcome.why)
+
+    def _complete(self, lease: Lease, result: Any, chained: bool) -> Lease | None:
+        """And claim the next with it, where that costs nothing more."""
+        if chained and not self._stopping:
+            return self._queue.complete_and_claim(lease, result, ttl=self._job.ttl, **self._filters)
+        lease.complete(result)
+        return None
 
 
 def _give_back(lease: Lease) -> None:

@@ -43,7 +43,7 @@ class Claimer:
         rows, sent = self._safely("grab", limit, ttl, wanted, session)
         if limit > 1:
             rows.sort(key=lambda row: -row[4])  # they come in the order of ids
-        return Found(*self._parted(rows, session, sent))
+        return self.found(rows, session, sent)
 
     def claim(self, limit: int, ttl: float, wanted: Filter, session: str) -> Found:
         """As `grab`, with what else a claimer wants to know."""
@@ -61,16 +61,28 @@ class Claimer:
             if sent and (found := self._database.ask(connection, "recover", session=session, sent=sent)):
                 return found
             sent = self._clock.boottime()
-            return self._ask(connection, verb, limit, ttl, wanted, session, sent)
+            return self.ask(connection, verb, limit, ttl, wanted, session, sent)
 
         rows = self._database.safely(work)
         return rows, sent
 
-    def _ask(
-        self, connection: Connection, verb: str, limit: int, ttl: float, wanted: Filter, session: str, sent: float
+    def found(self, rows: list[Row], session: str, sent: float) -> Found:
+        """What the rows of a claim are, where it says nothing else."""
+        return Found(*self._parted(rows, session, sent))
+
+    def ask(
+        self,
+        connection: Connection,
+        verb: str,
+        limit: int,
+        ttl: float,
+        wanted: Filter,
+        session: str,
+        sent: float,
+        **more: Any,
     ) -> list[Row]:
         words, values = wanted_words(wanted)
-        values |= {"session": session, "sent": sent, "ttl": ttl, "lasts": ttl * DRIFT + MARGIN_SECONDS}
+        values |= {"session": session, "sent": sent, "ttl": ttl, "lasts": ttl * DRIFT + MARGIN_SECONDS} | more
         parts = {"wanted": words, "limit": str(int(limit))}
         if not wanted.labels or self._database.address.pooler:
             return self._database.ask(connection, verb, parts, **values)

@@ -17,6 +17,7 @@ from dibs.host import Host
 from dibs.liveness import Verdict
 from dibs.queues.held import Lease
 from dibs.queues.postgres.address import Address, parse
+from dibs.queues.postgres.chaining import Chain
 from dibs.queues.postgres.claiming import Claimer, Taken
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Connection
@@ -81,7 +82,9 @@ class PostgresQueue(Queue):
         self._upkeep = Upkeep(database, steps, self._waits, self._identity, clock, self.host, self.rng, retention)
         self._looks = Looks(database, self._waits)
         self._steering = Steering(database, self._looks, steps, clock)
-        self._taker = Taker(Claimer(database, clock), self._upkeep, self._steering, clock)
+        claimer = Claimer(database, clock)
+        self._links = Chain(database, claimer, steps, clock)
+        self._taker = Taker(claimer, self._upkeep, self._steering, clock)
         self._keeping = Keeping(database, steps, self._upkeep, self._identity, clock, self.host)
         self._listening = Listening(database)
 
@@ -190,6 +193,23 @@ class PostgresQueue(Queue):
         for lease in held.values():
             lease.state = "completed" if lease.id in done else "lost"
         return [lease for lease in given if lease.state != "completed" or lease.id not in done]
+
+    def _chain(self, lease: Lease, result: Any, ttl: float, wanted: Filter) -> Lease | None:
+        if not self._taker.is_busy:
+            return super()._chain(lease, result, ttl, wanted)
+        encode(result)
+        session = self._identity.introduce(self.guard_pid)
+        held: Held = lease.token
+        try:
+            found = self._links.link(self._completion(lease, result), ttl, wanted, session, unsure=held.unsure)
+        except StorageError:
+            held.unsure = True
+            raise
+        if found is None:
+            lease.state = "lost"
+            raise self._steps.lost(lease.id, lease.epoch)
+        self._taker.bury(found)
+        return self._lease_of(found.taken[0], ttl) if found.taken else None
 
     def _told(self, lease: Lease) -> str | None:
         """Of its completion, as it is kept."""

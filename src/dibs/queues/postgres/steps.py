@@ -64,11 +64,11 @@ class Steps:
         def work(connection: Connection) -> bool:
             nonlocal asked
             before, asked = asked, True
-            if before and self._is_done(self._glance(connection, move.id), move):
+            if before and self.is_done(connection, move):
                 return True
             if self._step(connection, move, notify=True):
                 return True
-            return before and self._is_done(self._glance(connection, move.id), move)  # it was still under way
+            return before and self.is_done(connection, move)  # it was still under way
 
         return self._database.safely(work)
 
@@ -112,7 +112,7 @@ class Steps:
             longest=LONGEST,
         )
         if rows and rows[0][0]:
-            self._free(connection, [move.id])
+            self.free(connection, [move.id])
         return bool(rows)
 
     def complete_many(self, endings: list[Ending]) -> set[str]:
@@ -140,7 +140,7 @@ class Steps:
             rows = self._database.ask(connection, "complete", holder=holder, longest=LONGEST, **values)
             done.update([endings[number - 1].id for number, _ in rows])
             if awaited := [endings[number - 1].id for number, waited in rows if waited]:
-                self._free(connection, awaited)
+                self.free(connection, awaited)
             if before:
                 for ending in endings:
                     if ending.id not in done:
@@ -172,7 +172,7 @@ class Steps:
             )
         )
 
-    def _free(self, connection: Connection, completed: list[str]) -> None:
+    def free(self, connection: Connection, completed: list[str]) -> None:
         """They are completed, whatever becomes of this: what waits for them is found by the next upkeep."""
         if not connection.autocommit:
             self._waits.free(connection, completed)
@@ -190,7 +190,9 @@ class Steps:
     def glance(self, task_id: str, patience: float | None = None) -> Row | None:
         return self._database.safely(lambda connection: self._glance(connection, task_id), patience)
 
-    def _is_done(self, row: Row | None, move: Move) -> bool:
+    def is_done(self, connection: Connection, move: Move) -> bool:
+        """Whether this very step has been taken."""
+        row = self._glance(connection, move.id)
         if move.event is not None:
             return _has_ended(row, (move.event.epoch, move.event.what, move.event.worker))
         if row is None:

@@ -23,24 +23,29 @@ class Taker:
         self._next_upkeep = 0.0
         self._next_event: float | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """There was work a moment ago: nothing else than to take more of it is due."""
+        return self._clock.boottime() < self._next_upkeep
+
     def take(self, limit: int, ttl: float, wanted: Filter, session: str) -> list[Taken]:
         taken: list[Taken] = []
-        if self._clock.boottime() < self._next_upkeep:
+        if self.is_busy:
             found = self._claimer.grab(limit, ttl, wanted, session)
-            self._bury(found)
+            self.bury(found)
             if found.taken:
                 return found.taken
         while True:
             found = self._claimer.claim(limit - len(taken), ttl, wanted, session)
             taken += found.taken
             self._remember(found)
-            self._bury(found)
+            self.bury(found)
             self._next_upkeep = self._clock.boottime() + UPKEEP_SECONDS if taken else 0.0
             changed = self._tend(found, idle=not taken) or bool(found.damaged)
             if not changed or len(taken) >= limit:
                 return taken
 
-    def _bury(self, found: Found) -> None:
+    def bury(self, found: Found) -> None:
         for task_id, cell in found.damaged:
             self._steering.bury(task_id, cell)
 

@@ -10,9 +10,9 @@ from math import inf
 from typing import Any
 
 from dibs.errors import LeaseLost
-from dibs.facets import make_filter
+from dibs.facets import Filter
 from dibs.queues.held import Lease
-from dibs.queues.queue import DEFAULT_TTL, MAX_TTL, Queue
+from dibs.queues.queue import Queue
 from dibs.queues.redis.answers import MICRO, known, taken, worker_of
 from dibs.queues.redis.chain import Chain
 from dibs.queues.redis.claimer import Taken
@@ -28,7 +28,7 @@ MOST_BEATEN = 10_000
 class Holding(Queue):
     _workers: Workers
     _steps: Steps
-    _chain: Chain
+    _links: Chain
     _beaten: dict[str, float]  # until when, of those that this process beats for
 
     @abstractmethod
@@ -99,31 +99,11 @@ class Holding(Queue):
         if answer[0] != b"ok":
             raise lost(lease, answer)
 
-    def complete_and_claim(
-        self,
-        lease: Lease,
-        result: Any = None,
-        *,
-        ttl: float = DEFAULT_TTL,
-        project: str | None = None,
-        labels: Iterable[str] = (),
-        max_priority: int | str | None = None,
-    ) -> Lease | None:
-        """Complete, and claim the next, in one round trip. LeaseLost when the completion is refused: then nothing is
-        claimed. None when nothing is ready, as far as one look can tell."""
-        if lease.state != "held":
-            raise LeaseLost(
-                f"cannot complete task {lease.id}: its lease (epoch {lease.epoch}) is already {lease.state}"
-            )
-        wanted, ttl = make_filter(project, labels, max_priority), checked_number("ttl", ttl, 0.01, MAX_TTL)
-        done, found = self._chain.link(lease, result, ttl, wanted, self.guard_pid)
-        leases = self._leases(found, ttl)
+    def _chain(self, lease: Lease, result: Any, ttl: float, wanted: Filter) -> Lease | None:
+        done, found = self._links.link(lease, result, ttl, wanted, self.guard_pid)
         if done[0] != b"ok":
-            for taken in leases:
-                with suppress(LeaseLost):
-                    taken.release()
             raise lost(lease, done)
-        lease.state = "completed"
+        leases = self._leases(found, ttl)
         return leases[0] if leases else None
 
     def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:

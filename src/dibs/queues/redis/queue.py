@@ -62,7 +62,7 @@ class RedisQueue(Holding):
         self._workers = Workers(self.host, clock, self.rng, pid, process)
         self._claimer = Claimer(server, self._workers, clock, self.rng)
         self._steps = Steps(server, clock, self.rng)
-        self._chain = Chain(server, self._claimer, self._steps, clock)
+        self._links = Chain(server, self._claimer, self._steps, clock)
         self._looks = Looks(server)
         self._wake = Wake(server)
         self._time = ServerTime(server, clock)

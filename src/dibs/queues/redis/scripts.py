@@ -1,12 +1,16 @@
-"""The Lua scripts, one file a verb. Before each stands what it needs: `clock.lua` and `cells.lua`, and in some cases more."""
+"""The Lua scripts, one file a verb. Before each stands what it needs: `clock`, `cells`, `moving`, in some cases more.
+
+Making a function costs a script time, even one that it does not call. So in those that run for every task the rest is
+the body of one function, `moves`, called when something unusual is to be done.
+"""
 
 import hashlib
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-GROUND = ("clock", "cells")
-MORE = {"claim": ("claiming",), "complete": ("completing",), "chain": ("completing", "claiming")}
+HOT = {"claim": ("claiming",), "complete": ("completing",), "chain": ("completing", "claiming")}
+_MOVES = ("first_of_facets", "free_waiting", "near", "refusal", "take_back", "tidy")
 
 
 class Script(NamedTuple):
@@ -16,12 +20,17 @@ class Script(NamedTuple):
 
 @cache
 def script(verb: str) -> Script:
-    text = "\n".join(source(part) for part in parts(verb)).encode()
+    return assembled(verb, source("clock"))
+
+
+def assembled(verb: str, clock: str) -> Script:
+    moving = source("moving")
+    if verb in HOT:
+        names = ", ".join(f"{name} = {name}" for name in _MOVES)
+        moving = f"local function moves()\n{moving}\n{source('upkeep')}\nreturn {{ {names} }}\nend"
+    parts = [clock, source("cells"), moving, *map(source, HOT.get(verb, ())), source(verb)]
+    text = "\n".join(parts).encode()
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
-
-
-def parts(verb: str) -> tuple[str, ...]:
-    return (*GROUND, *MORE.get(verb, ()), verb)
 
 
 @cache

@@ -17,6 +17,11 @@ from dibs.errors import FormatError, MissingExtra, StorageError
 from dibs.queues.redis.address import Address
 from dibs.queues.redis.scripts import script
 
+try:
+    from hiredis import pack_command
+except ImportError:  # redis-py then packs by itself
+    pack_command = None  # type: ignore[assignment]
+
 OLDEST = (6, 2)
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
@@ -83,7 +88,7 @@ class Server:
                 sent = True
                 self.asked += len(commands)
                 self.trips += 1
-                connection.send_packed_command(connection.pack_commands(commands))
+                connection.send_packed_command(_packed(connection, commands))
                 answers = [_answer(connection) for _ in commands]
             except Exception as error:  # of the driver; told apart below
                 connection.disconnect()
@@ -171,6 +176,14 @@ class Server:
         pid, idle = self._idle
         while pid == os.getpid() and idle:
             idle.pop().disconnect()
+
+
+def _packed(connection: Connection, commands: list[tuple[Any, ...]]) -> list[bytes]:
+    """redis-py would look at each argument first, for kinds that are never sent here."""
+    if pack_command is None:
+        packed: list[bytes] = connection.pack_commands(commands)
+        return packed
+    return [pack_command(command) for command in commands]
 
 
 def _answer(connection: Connection) -> Any:

@@ -23,7 +23,7 @@ local function complete(first, last, time)
         freeing[#freeing + 1] = cell[5] or nil
       end
     elseif cell[6] ~= by then
-      answer = refusal(id, read(id))
+      answer = moves().refusal(id, read(id))
     end
     reply[#reply + 1] = answer
   end
@@ -31,8 +31,11 @@ local function complete(first, last, time)
     redis.call('ZREM', at('claimed'), unpack(gone))
     redis.call('ZADD', at('completed'), unpack(completed))
   end
-  for _, ref in ipairs(freeing) do
-    free_waiting(ref, time)
+  if #freeing > 0 then
+    local moving = moves()
+    for _, ref in ipairs(freeing) do
+      moving.free_waiting(ref, time)
+    end
   end
   return reply
 end
