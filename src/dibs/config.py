@@ -11,8 +11,10 @@
     max_attempts = 5
 
     [queues.shared]
-    url = "postgres://app:${DB_PASSWORD}@db/jobs"     # ${NAME} is the environment's
+    url = "${DATABASE_URL}"                           # ${NAME} is the environment's
+    schema = "work"                                   # these become settings of the URL: see PLACE
 
+A queue on a server that holds many (PostgreSQL, Redis) is called there what it is called here, unless `queue` says else.
 In the environment a setting is called `DIBS_` and its name in capitals; an empty one is not set. A name that
 is not known in dibs.toml is an error, so that a typing mistake cannot go unseen.
 """
@@ -82,6 +84,8 @@ SETTINGS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "max_backoff": (duration, 3600.0, "push: the longest wait before a retry"),
 }
 PER_QUEUE = tuple(name for name in SETTINGS if name != "queue")
+PLACE = ("queue", "schema", "prefix", "pool_size", "pooler", "retention", "region", "endpoint")
+_MANY_QUEUES = ("postgres", "postgresql", "redis", "rediss")
 
 
 class Value:
@@ -122,9 +126,25 @@ class Config:
         return Value(default, "default")
 
     def url(self, queue: str) -> str:
-        """The URL of a queue named in dibs.toml, as written there, with the environment filled in."""
+        """The URL of a queue named in dibs.toml, with the environment filled in, and the settings that stand beside."""
         where = f"{self.path} [queues.{queue}]"
-        return str(self._read(_text, self._filled(self.queues[queue]["url"], where), f"url in {where}"))
+        table = self.queues[queue]
+        url = str(self._read(_text, self._filled(table["url"], where), f"url in {where}"))
+        given = {part.partition("=")[0] for part in url.partition("?")[2].split("&")}
+        beside = {name: self._filled(table[name], where) for name in PLACE if name in table}
+        for name, value in beside.items():
+            if name in given:
+                raise BadInput(f"{where} has {name!r} twice, also in its url; remove one")
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                raise BadInput(f"{name} in {where}: {value!r} is not acceptable; write a text or a number")
+        if url.partition(":")[0].lower() in _MANY_QUEUES and "queue" not in given:
+            beside.setdefault("queue", queue)
+        if not beside:
+            return url
+        from urllib.parse import quote
+
+        settings = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in beside.items())
+        return f"{url}{'&' if '?' in url else '?'}{settings}"
 
     def _read(self, read: Callable[[Any], Any], value: Any, where: str) -> Any:
         try:
@@ -190,7 +210,7 @@ def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[
     for name, table in queues.items():
         if not all(char.isalnum() or char in "._-" for char in name) or not name[:1].isalnum():
             raise BadInput(f"{path}: queue name {name!r} is not acceptable; use letters, digits and . _ -")
-        _no_unknown(path, f"setting of [queues.{name}]", table, ("url", *PER_QUEUE))
+        _no_unknown(path, f"setting of [queues.{name}]", table, ("url", *PER_QUEUE, *PLACE))
         if "url" not in table:
             raise BadInput(f'{path}: [queues.{name}] has no url; add url = "…"')
     return top, queues

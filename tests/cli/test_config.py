@@ -83,6 +83,33 @@ def test_the_environment_is_filled_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("beside", "url", "becomes"),
+    [
+        ("", "postgres://u:s3cret@h/d", "postgres://u:s3cret@h/d?queue=a"),
+        ('schema = "w x"\npool_size = 3', "postgres://h/d", "postgres://h/d?schema=w%20x&pool_size=3&queue=a"),
+        ("", "postgres://h/d?queue=b&sslmode=require", "postgres://h/d?queue=b&sslmode=require"),
+        ('queue = "${OTHER}"\nprefix = "p"', "redis://h/0?idle=5", "redis://h/0?idle=5&queue=o%26o&prefix=p"),
+        ('region = "eu-west-1"', "s3://b/p", "s3://b/p?region=eu-west-1"),
+        ("", "file:q", "file:q"),
+    ],
+)
+def test_settings_beside_the_url_become_part_of_it(tmp_path: Path, beside: str, url: str, becomes: str) -> None:
+    write(tmp_path, f'[queues.a]\nurl = "${{DATABASE_URL}}"\n{beside}\n')
+    assert load({"DATABASE_URL": url, "OTHER": "o&o"}, str(tmp_path)).url("a") == becomes
+
+
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [('queue = "b"', "'queue' twice"), ("schema = true", "schema in .*: True"), ("schema = [1]", "text or a number")],
+)
+def test_bad_settings_beside_the_url(tmp_path: Path, beside: str, says: str) -> None:
+    write(tmp_path, f'[queues.a]\nurl = "postgres://u:s3cret@h/d?queue=c"\n{beside}\n')
+    with pytest.raises(BadInput, match=says) as caught:
+        load({}, str(tmp_path)).url("a")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("tll = 5", "'tll' is no known setting; known: queue, queue_type, ttl"),

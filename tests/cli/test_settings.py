@@ -114,7 +114,7 @@ def test_config_as_json(dibs: Run, project: Path, tmp_path: Path) -> None:
     assert found["file"] == str(tmp_path / "dibs.toml")
     assert found["settings"]["ttl"] == {"value": 300.0, "from": f"{tmp_path}/dibs.toml [queues.scrape]"}
     assert found["settings"]["max_runtime"] == {"value": None, "from": "default"}
-    assert found["queues"]["secret"]["url"] == "postgres://app:***@127.0.0.1:1/jobs?api_key=***"
+    assert found["queues"]["secret"]["url"] == "postgres://app:***@127.0.0.1:1/jobs?api_key=***&queue=secret"
     assert dibs("config", "--json", cwd=Path("/")).json["file"] is None
 
 

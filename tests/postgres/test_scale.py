@@ -34,6 +34,9 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "up to a priority": {"max_priority": 60},
     "of a project that is not there": {"project": "absent"},
 }
+HELD: dict[str, Any] = {
+    "id": md5(b"claimed1").hexdigest(), "seen_epoch": 0, "seen_holder": "", "event": None, "longest": 50,
+}  # fmt: skip
 LABELS: dict[str, dict[str, Any]] = {
     "with a label": {"labels": ["rare"]},
     "with a label that is not there": {"labels": ["absent"]},
@@ -99,13 +102,14 @@ def claim_pages(queue: PostgresQueue, verb: str, limit: int, *, analyze: bool = 
     claimer = Claimer(queue._database, queue.clock)
 
     def claim(connection: Connection) -> None:
-        claimer._ask(connection, verb, limit, 60.0, make_filter(**wanted), "nobody", 1.0)
+        more = HELD if verb == "chain" else {}
+        claimer.ask(connection, verb, limit, 60.0, make_filter(**wanted), "nobody", 1.0, **more)
 
     return pages(queue, verb, claim, analyze=analyze)
 
 
 @pytest.mark.parametrize("limit", [1, 20])
-@pytest.mark.parametrize("verb", ["claim", "grab"])
+@pytest.mark.parametrize("verb", ["claim", "grab", "chain"])
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_touches_no_more_pages_in_a_long_queue(
     sizes: tuple[PostgresQueue, PostgresQueue], name: str, verb: str, limit: int
@@ -123,7 +127,7 @@ def test_a_claim_by_label_touches_pages_of_what_has_it(
 
 
 STEPS: dict[str, dict[str, Any]] = {
-    "complete": {"epoch": [0] * 20, "holder": [""] * 20, "event": ["{}"] * 20, "longest": 50},
+    "complete": {"epoch": 0, "holder": "", "event": ["{}"] * 20, "longest": 50},
     "complete_one": {"seen_epoch": 0, "seen_holder": "", "event": "{}", "longest": 50},
     "renew": {"epoch": 0, "session": "", "sent": -1.0, "drift": 1.0, "margin": 1.0},
     "glance": {},

@@ -117,35 +117,39 @@ class Steps:
 
     def complete_many(self, endings: list[Ending]) -> set[str]:
         """The ids of those that were completed; one whose answer was lost counts."""
-        endings = sorted(endings)  # all that lock many rows do so in the order of ids
+        alike: dict[tuple[str, int, bool], list[Ending]] = {}
+        for ending in sorted(endings):  # all that lock many rows do so in the order of ids
+            alike.setdefault((ending.holder, ending.epoch, ending.event is None), []).append(ending)
         done: set[str] = set()
-        for holder in {ending.holder for ending in endings}:
-            held = [ending for ending in endings if ending.holder == holder]
-            for start in range(0, len(held), BATCH):
-                done |= self._complete_batch(held[start : start + BATCH], holder)
+        for found in alike.values():
+            for start in range(0, len(found), BATCH):
+                done |= self._complete_batch(found[start : start + BATCH])
         return done
 
-    def _complete_batch(self, endings: list[Ending], holder: str) -> set[str]:
+    def _complete_batch(self, endings: list[Ending]) -> set[str]:
+        """Held by one session at one epoch, and all with an event or none."""
+        _, epoch, holder, event = endings[0]
         done: set[str] = set()
         asked = False
         values: dict[str, Any] = {
             "id": "{" + ",".join([ending.id for ending in endings]) + "}",
-            "epoch": "{" + ",".join([str(ending.epoch) for ending in endings]) + "}",
-            "event": [ending.event for ending in endings] if any(ending.event for ending in endings) else [],
+            "event": [] if event is None else [ending.event for ending in endings],
+            "epoch": epoch,
+            "holder": holder,
         }
 
         def work(connection: Connection) -> set[str]:
             nonlocal asked
             before, asked = asked, True
-            rows = self._database.ask(connection, "complete", holder=holder, longest=LONGEST, **values)
-            done.update([endings[number - 1].id for number, _ in rows])
-            if awaited := [endings[number - 1].id for number, waited in rows if waited]:
+            rows = self._database.ask(connection, "complete", longest=LONGEST, **values)
+            done.update([task_id for task_id, _ in rows])
+            if awaited := [task_id for task_id, waited in rows if waited]:
                 self.free(connection, awaited)
             if before:
                 for ending in endings:
                     if ending.id not in done:
                         row = self._glance(connection, ending.id)
-                        if _has_ended(row, (ending.epoch, "completed", holder)):
+                        if _has_ended(row, (epoch, "completed", holder)):
                             done.add(ending.id)
             return done
 
