@@ -4,6 +4,7 @@ All keys of a queue begin with one hash tag, `{prefix:queue}`, so that it lives 
 letter, digit, `-`, `_` or `.` in either name is written as %XX there: no name can reach into another queue.
 """
 
+import os
 from urllib.parse import quote, unquote, urlsplit
 
 from dibs.errors import BadInput
@@ -11,7 +12,7 @@ from dibs.redact import redact
 from dibs.task import checked_number
 from dibs.values import dataclass
 
-SETTINGS = ("queue", "prefix", "socket", "retention", "timeout", "patience", "idle", "warn")
+SETTINGS = ("queue", "prefix", "socket", "retention", "timeout", "patience", "idle", "warn", "ca", "cert", "key")
 _MAX_NAME_BYTES = 256
 _NAMES = {"prefix": "dibs", "queue": "default"}
 _NUMBERS = {"retention": None, "timeout": 30.0, "patience": 60.0, "idle": 30.0}
@@ -25,6 +26,9 @@ class Address:
     username: str | None
     password: str | None
     tls: bool
+    ca: str | None  # for TLS: who vouches for the server (else the system's), and who we are
+    cert: str | None
+    key: str | None
     socket: str | None  # the path of a Unix socket, instead of host and port
     base: str  # how every key begins
     retention: float | None
@@ -50,6 +54,9 @@ def parse(url: str, settings: dict[str, str]) -> Address:
         host, port = unquote(parts.hostname or "localhost"), parts.port or 6379
     except ValueError as error:
         raise BadInput(f"{shown!r} is not a URL: {error}; write redis://HOST:PORT/DB?queue=NAME") from None
+    for name in ("ca", "cert", "key"):
+        if name in settings and not os.path.isfile(settings[name]):
+            raise BadInput(f"{name}={settings[name]} in {shown!r} is no file; name one that is there")
     path = parts.path.strip("/")
     if path and not (path.isascii() and path.isdigit()):
         raise BadInput(f"database {path!r} in {shown!r} is not a number; write redis://HOST:PORT/0?queue=NAME")
@@ -62,6 +69,9 @@ def parse(url: str, settings: dict[str, str]) -> Address:
         username=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password else None,
         tls=parts.scheme.lower() == "rediss",
+        ca=settings.get("ca"),
+        cert=settings.get("cert"),
+        key=settings.get("key"),
         socket=settings.get("socket"),
         base=f"{{{prefix}:{queue}}}",
         retention=numbers["retention"],

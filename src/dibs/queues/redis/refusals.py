@@ -11,7 +11,14 @@ from dibs.errors import DibsError, StorageError
 from dibs.queues.redis.address import Address
 
 #: The connection is of no more use, or the server is not ready: another try may succeed.
-PASSING = (driver.ConnectionError, driver.TimeoutError, driver.BusyLoadingError, driver.ReadOnlyError, OSError)
+PASSING = (
+    driver.AskError,
+    driver.BusyLoadingError,
+    driver.ConnectionError,
+    driver.ReadOnlyError,
+    driver.TimeoutError,
+    OSError,
+)
 _PASSING_CODES = ("MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "UNBLOCKED", "LOADING", "READONLY")
 _CODE = re.compile(r"(?:^|: -?)([A-Z]{3,}) ")  # at the start, or, from inside a script of Redis 6, after its place
 _NO_ENTRY = (driver.AuthenticationError, driver.AuthorizationError, driver.AuthenticationWrongNumberOfArgsError)
@@ -21,6 +28,13 @@ def passing(error: BaseException) -> bool:
     if isinstance(error, _NO_ENTRY):
         return False
     return isinstance(error, PASSING) or _code(str(error)) in _PASSING_CODES
+
+
+def moved_to(error: BaseException) -> tuple[str, int] | None:
+    """The node of a cluster that has the queue, if that is what the server says; no host: the same."""
+    if not isinstance(error, driver.MovedError):
+        return None
+    return error.host, error.port
 
 
 def refusal(error: BaseException, address: Address, *, sent: bool) -> DibsError:
@@ -42,14 +56,22 @@ def refusal(error: BaseException, address: Address, *, sent: bool) -> DibsError:
         )
     if code == "MISCONF":
         return StorageError(f"Redis at {where} cannot write to its disk and takes no writes; see its log")
-    if code == "MOVED" or isinstance(error, driver.MovedError):
-        return StorageError(f"Redis at {where} is a cluster and another node has this queue; use that one ({said})")
+    if isinstance(error, driver.AskError):
+        return StorageError(
+            f"Redis at {where} is just moving this queue to another node of its cluster; try again later"
+        )
+    if "SSL" in said or "certificate" in said:
+        return StorageError(
+            f"no TLS with Redis at {where}: {said}; rediss:// wants a server that speaks it, "
+            f"ca=FILE names who vouches for it, cert=FILE and key=FILE who you are"
+        )
     if isinstance(error, PASSING):
         if sent:
             return StorageError(
                 f"Redis at {where} did not answer; what was asked may have been done: look, then repeat"
             )
-        return StorageError(f"Redis cannot be reached at {where}; is it running, and the address right?")
+        over = " over TLS; does it speak that" if address.tls else ""
+        return StorageError(f"Redis cannot be reached at {where}{over}; is it running, and the address right?")
     return StorageError(f"Redis at {where} refused: {said}")
 
 

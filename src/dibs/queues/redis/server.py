@@ -2,6 +2,8 @@
 
 A script whose answer was lost is sent again: every step carries a nonce (a push: its ids) and finds its own effect.
 Only a claim is not: its caller looks first for what it got (`Unanswered`). redis-py's own retries are off.
+In a cluster the node that has the queue is found by asking any; while the queue moves to another, we wait: a script
+could see only a half of it.
 Safe for threads; a forked process makes connections of its own.
 """
 
@@ -25,6 +27,7 @@ except ImportError:  # redis-py then packs by itself
 OLDEST = (6, 2)
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
+_MOST_HOPS = 5
 Connection = Any  # redis-py's, whose methods have no types
 Call = tuple[str, Sequence[Any]]
 
@@ -40,6 +43,7 @@ class Server:
         self._rng = rng
         self._base = address.base.encode()
         self._idle: tuple[int, deque[Connection]] = (os.getpid(), deque())
+        self._node: tuple[str, int] | None = None  # of a cluster, where it is not the one that was named
         self._patience = 0.0  # until the first answer: a wrong address is said at once
         self.asked = 0  # commands sent
         self.trips = 0  # and in how many round trips
@@ -76,9 +80,10 @@ class Server:
         self, commands: list[tuple[Any, ...]], twice: bool, calls: Sequence[Call] = (), before: float = inf
     ) -> list[Any]:
         connection = self._connection()
-        from dibs.queues.redis.refusals import passing, refusal
+        from dibs.queues.redis.refusals import moved_to, passing, refusal
 
         pause = _FIRST_PAUSE
+        hops = 0
         give_up = min(self._clock.boottime() + self._patience, before)
         while True:
             sent = False
@@ -97,11 +102,18 @@ class Server:
                     if sent and passing(error):
                         raise Unanswered(str(told)) from None
                     raise told from None
+                if not sent and self._node is not None:
+                    connection = self._go_to(None)  # that node is away: the one that was named knows who took over
             except BaseException:
                 connection.disconnect()
                 raise
             else:
                 failures = [answer for answer in answers if isinstance(answer, Exception)]
+                if failures and hops < _MOST_HOPS and (node := moved_to(failures[0])):
+                    hops += 1
+                    connection.disconnect()
+                    connection = self._go_to(node)
+                    continue
                 if any(_no_script(failure) for failure in failures):
                     return self._loaded(connection, answers, commands, twice, calls)
                 if not failures:
@@ -144,6 +156,12 @@ class Server:
         except IndexError:
             return self.connection(self.address.timeout)
 
+    def _go_to(self, node: tuple[str, int] | None) -> Connection:
+        """A connection to another node of the cluster, where the next will go too."""
+        self._node = None if node is None else (node[0] or self.address.host, node[1])
+        self.close()
+        return self._connection()
+
     def _keep(self, connection: Connection) -> None:
         self._patience = self.address.patience
         self._idle[1].append(connection)
@@ -169,8 +187,11 @@ class Server:
         if address.socket:
             kind: Any = kinds.UnixDomainSocketConnection
             return kind(path=address.socket, **options)
+        host, port = self._node or (address.host, address.port)
         kind = kinds.SSLConnection if address.tls else kinds.Connection
-        return kind(host=address.host, port=address.port, **options)
+        if address.tls:
+            options |= {"ssl_ca_certs": address.ca, "ssl_certfile": address.cert, "ssl_keyfile": address.key}
+        return kind(host=host, port=port, **options)
 
     def close(self) -> None:
         pid, idle = self._idle
