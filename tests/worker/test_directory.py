@@ -10,6 +10,7 @@ import pytest
 import dibs
 from dibs.queues.queue import Queue
 from dibs.states import State
+from dibs.worker.runner import SHOWN_TTL
 from dibs.worker.supervisor import Supervisor
 
 from .conftest import alive, lines, until
@@ -41,11 +42,12 @@ def test_drains_with_the_path_as_argument(queue: Queue, supervise: Supervise, tm
     assert sorted(os.listdir(tmp_path / "in")) == [f"{number}.txt" for number in range(6)]
 
 
-def test_lease_is_kept_past_several_ttls(queue: Queue, supervise: Supervise) -> None:
-    supervisor = supervise(workers=6, threads=True, command=("sleep", "2.5"), until_empty=True, ttl=0.8)
+@pytest.mark.parametrize(("ttl", "seconds"), [(0.8, "2.5"), (SHOWN_TTL, "5.5")])
+def test_lease_is_kept_past_several_ttls(queue: Queue, supervise: Supervise, ttl: float, seconds: str) -> None:
+    supervisor = supervise(workers=6, threads=True, command=("sleep", seconds), until_empty=True, ttl=ttl)
     until(lambda: len(supervisor.hands[0].in_hand()) == 6, "all to start")
     while not supervisor.ended.is_set():
-        assert queue.claim(ttl=0.8) is None, "taken from a worker that works"
+        assert queue.claim(ttl=ttl) is None, "taken from a worker that works"
     assert supervisor.totals().completed == 6
 
 
@@ -53,7 +55,7 @@ def test_commands_of_a_killed_runner_are_dead_before_their_tasks_go_on(
     queue: Queue, supervise: Supervise, tmp_path: Path
 ) -> None:
     command = ("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60")
-    supervisor = supervise(workers=2, threads=True, command=command, ttl=30.0)
+    supervisor = supervise(workers=2, threads=True, command=command, ttl=600.0)
     pids = until(lambda: len(lines(tmp_path / "pids")) == 2 and lines(tmp_path / "pids"), "two to start")
     held = {doing.id for _, doing in supervisor.hands[0].in_hand()}
     supervisor.stop()
@@ -62,6 +64,19 @@ def test_commands_of_a_killed_runner_are_dead_before_their_tasks_go_on(
         assert lease.id not in held or not any(alive(int(pid)) for pid in pids)
         assert lease.epoch == (2 if lease.id in held else 1)
         assert lease.task.deaths == (1 if lease.id in held else 0)
+
+
+def test_the_command_of_a_stopped_runner_is_dead_before_its_task_goes_on(
+    queue: Queue, supervise: Supervise, tmp_path: Path
+) -> None:
+    """Though it was stopped before the supervisor had any reason to look after the lease."""
+    supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=SHOWN_TTL)
+    (pid,) = until(lambda: lines(tmp_path / "pids"), "the command to start")
+    ((_, doing),) = supervisor.hands[0].in_hand()
+    os.kill(supervisor.hands[0].pid, signal.SIGSTOP)
+    others = [until(queue.claim, "a task") for _ in range(6)]
+    assert not alive(int(pid))
+    assert {(lease.id, lease.epoch) for lease in others if lease.epoch > 1} == {(doing.id, 2)}
 
 
 def test_kill_releases_what_is_in_hand(queue: Queue, supervise: Supervise, tmp_path: Path) -> None:

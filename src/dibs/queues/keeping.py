@@ -4,6 +4,9 @@ Many leases may share a handle; only a new one costs a message, and the guard's 
 then on the record names the guard, and nobody takes the task over before it has cleaned up. One that named it from
 the start needs no beat before its time.
 A handle that nothing hangs on any more is dropped when the next new one is given.
+
+Where the guard can see by itself what is in hand (`dibs.worker.board`), such leases are only noted here: it takes up
+those that last, and most end before that, without a message.
 """
 
 import threading
@@ -23,6 +26,7 @@ class Keeping:
         self._changed = threading.Condition()
         self._leases: dict[str, dict[str, Lease]] = {}  # by handle, then by task
         self._kept: set[str] = set()
+        self._noted: set[str] = set()
         self._asked: dict[str, float] = {}
         self._over = False
 
@@ -38,11 +42,22 @@ class Keeping:
             self._changed.wait_for(lambda: handle not in self._asked or self._over, lease.ttl / 2)
             return handle in self._kept and not self._over
 
+    def note(self, lease: Lease) -> str:
+        """It holds as it was claimed, and the guard can see it: nobody is told. Returns its handle."""
+        handle = self._queue.handle(lease)
+        with self._changed:
+            self._leases.setdefault(handle, {})[lease.id] = lease
+            self._noted.add(handle)
+        return handle
+
     def drop(self, lease: Lease) -> None:
         with self._changed:
-            for leases in self._leases.values():
+            for handle, leases in self._leases.items():
                 if leases.get(lease.id) is lease:
                     del leases[lease.id]
+                    if not leases and handle in self._noted:
+                        self._noted.discard(handle)
+                        del self._leases[handle]
                     return
 
     def hear(self, message: dict[str, Any]) -> list[Lease]:

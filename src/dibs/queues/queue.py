@@ -167,7 +167,7 @@ class Queue(ABC):
                 continue
             now = self.clock.boottime()
             if idle_since is None:
-                idle_since, pause = now, self.first_pause
+                idle_since, pause = now, self.idle_seconds if self.wakes else self.first_pause
             left = None if wait is None else wait - (now - idle_since)
             if left is not None and left <= 0:
                 return
@@ -176,6 +176,11 @@ class Queue(ABC):
 
     first_pause = 0.01
     idle_seconds = 1.0
+
+    @property
+    def wakes(self) -> bool:
+        """Whether `_wait` is ended by whatever becomes ready: then there is no use in looking often."""
+        return False
 
     def _wait(self, seconds: float) -> None:
         """Return when something may have become ready, or after `seconds`. Never spins."""

@@ -22,6 +22,7 @@ _GROUP = struct.Struct("<q")
 _TALLY = struct.Struct("<dqqq")  # finished, completed, failed, lost
 _LOOK = struct.Struct("<d")
 _TITLE = struct.Struct("<H")
+_HANDLE = struct.Struct("<dH")  # until when it holds, length
 _AT_NOW = 8
 _AT_GROUP = 40
 _AT_TALLY = 48
@@ -29,9 +30,12 @@ _AT_LOOK = 80
 _AT_TITLE = 88
 _AT_TITLE_TEXT = 90
 _AT_ID = 200
+_AT_HANDLE = 4096
+_AT_HANDLE_TEXT = _AT_HANDLE + 10
 _TITLE_BYTES = _AT_ID - _AT_TITLE_TEXT
-_SLOT_BYTES = 4096
-_ID_BYTES = _SLOT_BYTES - _AT_ID
+_ID_BYTES = _AT_HANDLE - _AT_ID
+_SLOT_BYTES = 8192
+HANDLE_BYTES = _SLOT_BYTES - _AT_HANDLE_TEXT
 _HEAD_BYTES = 64
 NEVER = float("-inf")
 NO_LIMIT = float("inf")
@@ -48,6 +52,8 @@ class Doing:
     started: float
     limit: float
     group: int  # process group of its command; 0 when it has none
+    handle: str = ""  # of its lease, when the guard was not told of it
+    until: float = 0.0  # that it holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,20 @@ class Slot:
         self._counts = list(_TALLY.unpack_from(memory, base + _AT_TALLY)[1:])
         self._title = b""
 
-    def begin(self, task_id: str, epoch: int, title: str, started: float, limit: float = NO_LIMIT) -> None:
+    def begin(
+        self,
+        task_id: str,
+        epoch: int,
+        title: str,
+        started: float,
+        limit: float = NO_LIMIT,
+        handle: bytes = b"",
+        until: float = 0.0,
+    ) -> None:
         memory, base = self._memory, self._base
+        if handle:
+            memory[base + _AT_HANDLE_TEXT : base + _AT_HANDLE_TEXT + len(handle)] = handle
+        _HANDLE.pack_into(memory, base + _AT_HANDLE, until, len(handle))
         name = task_id.encode()[:_ID_BYTES]
         memory[base + _AT_ID : base + _AT_ID + len(name)] = name
         _NOW.pack_into(memory, base + _AT_NOW, started, limit, epoch, len(name))
@@ -101,7 +119,9 @@ class Slot:
         (length,) = _TITLE.unpack_from(memory, base + _AT_TITLE)
         title = memory[base + _AT_TITLE_TEXT : base + _AT_TITLE_TEXT + length].decode("utf-8", "ignore")
         (group,) = _GROUP.unpack_from(memory, base + _AT_GROUP)
-        return Doing(name, epoch, title, started, limit, group)
+        until, length = _HANDLE.unpack_from(memory, base + _AT_HANDLE)
+        handle = memory[base + _AT_HANDLE_TEXT : base + _AT_HANDLE_TEXT + length].decode("utf-8", "replace")
+        return Doing(name, epoch, title, started, limit, group, handle, until)
 
     def tally(self) -> Tally:
         finished, completed, failed, lost = _TALLY.unpack_from(self._memory, self._base + _AT_TALLY)

@@ -27,6 +27,7 @@ class Hand:
         self.idle_deaths = 0  # deaths in a row without a completed task between
         self.restart_at: float | None = None
         self.timed_out: dict[tuple[str, int], str] = {}
+        self.taken_up: set[str] = set()  # handles that were found on the board
         self._completed_at_start = 0
         self.process: subprocess.Popen[bytes] | None = None
         self.channel: Channel | None = None
@@ -57,6 +58,7 @@ class Hand:
         self.ready = self.told = self.silent = False
         self.restart_at = None
         self.timed_out = {}
+        self.taken_up = set()
         self._completed_at_start = self._completed()
         self.ward = Ward(self.process.pid, mark, self._groups, self._left_in_order)
         return self.ward

@@ -42,7 +42,7 @@ class Snapshot:
 
 
 class Progress:
-    """`look_ahead`: ask the queue now and then, in a thread of its own, how much is left."""
+    """`look_ahead`: ask the queue now and then, in a thread of its own, how much is left; not while nothing happens."""
 
     def __init__(self, supervisor: Supervisor, *, look_ahead: bool) -> None:
         self._supervisor = supervisor
@@ -68,18 +68,24 @@ class Progress:
 
     def _look_ahead(self) -> None:
         self._supervisor.ended.wait(_FIRST_STATS_SECONDS)  # a short run needs none
+        seen: Tally | None = None
         while not self._supervisor.ended.is_set():
             before = self._clock.boottime()
-            try:
-                states = self._supervisor.queue.stats().states
-            except DibsError:
-                self._left = None  # whoever claims will say what is wrong with the storage
-            else:
-                totals = self._supervisor.totals()
-                left = states.get(State.READY, 0) + states.get(State.CLAIMED, 0)
-                self._left = (left, totals.completed + totals.failed)
+            totals = self._supervisor.totals()
+            if totals != seen or any(hand.in_hand() for hand in self._supervisor.hands):
+                seen = totals
+                self._look(totals)
             took = self._clock.boottime() - before
             self._supervisor.ended.wait(max(_STATS_SECONDS, took * _STATS_SHARE))
+
+    def _look(self, totals: Tally) -> None:
+        try:
+            states = self._supervisor.queue.stats().states
+        except DibsError:
+            self._left = None  # whoever claims will say what is wrong with the storage
+        else:
+            left = states.get(State.READY, 0) + states.get(State.CLAIMED, 0)
+            self._left = (left, totals.completed + totals.failed)
 
 
 def _bench(hand: Hand, slot: Slot, now: float) -> Bench:

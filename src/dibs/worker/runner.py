@@ -20,7 +20,7 @@ from dibs.queues.channel import Channel
 from dibs.queues.held import Lease
 from dibs.queues.keeping import Keeping
 from dibs.queues.queue import Queue
-from dibs.worker.board import NO_LIMIT, Board, Slot
+from dibs.worker.board import HANDLE_BYTES, NO_LIMIT, Board, Slot
 from dibs.worker.job import Job, job_from_message
 from dibs.worker.tales import Tales
 from dibs.worker.work import Done, Failed, GivenUp, Work
@@ -34,6 +34,7 @@ _BAD_EXIT = 1
 _OUTAGES = 5
 _UNKEPT_PAUSE = 0.5
 _LOOK_AGAIN, _CLOSE = 0.3, 0.1  # shares of the TTL
+SHOWN_TTL = 2.0  # the supervisor looks at the board ten times a second
 
 
 Outcome = Done | Failed | GivenUp
@@ -168,8 +169,10 @@ class Runner:
             self._queue._wait(pause)  # the backend knows when something may have become ready
 
     def _longer(self, pause: float) -> float:
-        longest = 5 * self._queue.first_pause if self._job.until_empty else self._queue.idle_seconds
-        return min(pause * 1.5 or self._queue.first_pause, longest)
+        first = self._queue.first_pause
+        if self._job.until_empty:
+            return min(pause * 1.5 or first, 5 * first)
+        return self._queue.idle_seconds if self._queue.wakes else min(pause * 1.5 or first, self._queue.idle_seconds)
 
     def _storage_trouble(self, error: StorageError, outages: int) -> None:
         """An outage passes; but whoever waits for an empty queue wants to know rather than to wait for ever."""
@@ -179,7 +182,8 @@ class Runner:
         self._queue.clock.sleep(min(_LONGEST_OUTAGE_PAUSE, 0.1 * 2**outages))
 
     def _run(self, lease: Lease, slot: Slot, chained: bool) -> Ran:
-        if not self._keeping.hold(lease) or self._orphaned:
+        handle = self._keep(lease)
+        if handle is None or self._orphaned:
             _give_back(lease)
             self._keeping.drop(lease)
             self._stopped.wait(_UNKEPT_PAUSE)
@@ -187,7 +191,7 @@ class Runner:
         started = self._now()
         limit = self._limit(lease, started)
         shown = NO_LIMIT if limit is None else limit + (_GRACE_SECONDS if self._job.command else 0.0)
-        slot.begin(lease.id, lease.epoch, lease.task.key or "", started, shown)
+        slot.begin(lease.id, lease.epoch, lease.key or "", started, shown, handle, lease.deadline)
         outcome = self._work.do(lease, slot, limit)
         try:
             how, error, following = self._record(lease, outcome, chained)
@@ -198,6 +202,14 @@ class Runner:
         if how != COMPLETED or self._job.every_event:
             self._tales.tell(lease, how, error, ended - started)
         return Ran(begun=True, following=following)
+
+    def _keep(self, lease: Lease) -> bytes | None:
+        """See that the lease is kept: what is to stand on the board for the supervisor, or None when it is lost."""
+        if lease.ttl >= SHOWN_TTL and self._queue.vouched(lease) is not None:
+            handle = self._keeping.note(lease).encode()
+            if len(handle) <= HANDLE_BYTES:
+                return handle
+        return b"" if self._keeping.hold(lease) else None
 
     def _limit(self, lease: Lease, started: float) -> float | None:
         """When it must be over. A little before max_runtime: from then on the task may be another's."""

@@ -20,7 +20,7 @@ from dibs.host import process_state
 from dibs.queues.channel import Message
 from dibs.queues.queue import Queue
 from dibs.worker.board import Board, Doing, Slot, Tally, new_board
-from dibs.worker.guard import BEATS_PER_TTL, Guard, Ward
+from dibs.worker.guard import BEATS_PER_TTL, Guard, Kept, Ward
 from dibs.worker.hand import UNREADY_LIMIT, Hand
 from dibs.worker.job import Job
 
@@ -29,6 +29,7 @@ _STOP_SECONDS = 0.2
 _DYING_SECONDS = 0.002
 _MOST_NEWS = 10_000
 _FAILED, _LOST = 1, 2
+_LASTING = 0.1  # of the TTL: well before the first beat is due
 
 
 class Supervisor:
@@ -111,6 +112,7 @@ class Supervisor:
         now = self.queue.clock.boottime()
         pause = self._start_due(now)
         pause = min(pause, self._guard.step())
+        self._take_up(now)
         self._enforce_limits()
         self._look_for_cancelled(now)
         if self._is_over():
@@ -197,6 +199,22 @@ class Supervisor:
                 hand.channel.send({"stop": True})
         return _STOP_SECONDS if not self._killing else 0.01
 
+    def _take_up(self, now: float) -> None:
+        """Leases of which nobody told are kept too, once they last: what is in hand stands on the board."""
+        for hand in self.hands:
+            ward = hand.ward
+            if ward is None or ward.dead:
+                continue
+            shown = {doing.handle: (slot, doing) for slot, doing in hand.in_hand() if doing.handle}
+            for handle in hand.taken_up - shown.keys():
+                hand.taken_up.discard(handle)
+                self._guard.drop(ward, handle)
+            for handle, (slot, doing) in shown.items():
+                lasting = ward.stopped or now - doing.started >= self.job.ttl * _LASTING
+                if lasting and handle not in hand.taken_up and slot.doing() == doing:
+                    hand.taken_up.add(handle)
+                    self._guard.hold(ward, handle, self.job.ttl, doing.until)
+
     # Limits
 
     def _enforce_limits(self) -> None:
@@ -257,6 +275,8 @@ class Supervisor:
         hand = self._of(ward)
         now = self.queue.clock.boottime()
         for slot, doing in hand.in_hand():
+            if doing.handle and doing.handle not in hand.taken_up:
+                ward.kept[doing.handle] = Kept(self.job.ttl, doing.until, doing.until)  # to be ended with the others
             event: dict[str, Any] = {"event": "died", "id": doing.id, "epoch": doing.epoch, "pid": hand.pid}
             how = None
             error = hand.timed_out.get((doing.id, doing.epoch), "")

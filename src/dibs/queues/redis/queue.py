@@ -94,6 +94,10 @@ class RedisQueue(Holding):
                 break
         return leases
 
+    @property
+    def wakes(self) -> bool:
+        return not self._wake.deaf
+
     def rouse(self) -> None:
         self._wake.tell()
 
