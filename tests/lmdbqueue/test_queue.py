@@ -1,63 +1,28 @@
-"""The queue in LMDB: killed processes, a full disk, syncs, settings."""
+"""The queue in LMDB: dead workers, other boots, retention, several settings at once, the commands."""
 
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dibs
 from children import command, environment
-from dibs.errors import BadInput, FormatError
+from dibs.errors import TaskNotFound
+from dibs.host import Host, this_host
+from dibs.queues.lmdb.layout import WORKER
 from dibs.queues.queue import Queue
-
-TASKS, KILLS = (1500, 200) if os.environ.get("DIBS_LONG") else (300, 10)
-
-
-def transactions(queue: Queue) -> int:
-    count: int = queue._store._env()._env.info()["last_txnid"]  # type: ignore[attr-defined]
-    return count
+from dibs.testing import ManualClock
 
 
-@pytest.mark.parametrize("sync", ["on", "off"])
-def test_a_call_is_one_transaction(tmp_path: Path, sync: str) -> None:
-    with dibs.open(f"lmdb:{tmp_path}/q?sync={sync}") as queue:
-        flags = queue._store._env()._env.flags()  # type: ignore[attr-defined]
-        assert flags["sync"] is (sync == "on")
-        counts = [transactions(queue)]
-
-        def counted() -> int:
-            counts.append(transactions(queue))
-            return counts[-1] - counts[-2]
-
-        queue.push_many(range(300))
-        assert counted() == 1
-        queue.push(1, key="k", after=["other"])
-        assert counted() == 1
-        leases = queue.claim_many(100)
-        assert (len(leases), counted()) == (100, 1)
-        leases[0].renew()
-        assert counted() == 1
-        assert queue.complete_many(leases) == []
-        assert counted() == 1
-        lease = queue.claim()
-        assert lease is not None
-        lease.complete()
-        assert counted() <= 2
-
-
-def test_an_idle_claimer_writes_nothing(tmp_path: Path) -> None:
-    with dibs.open(f"lmdb:{tmp_path}/q?sync=off") as queue:
-        before = transactions(queue)
-        for _ in range(20):
-            assert queue.claim() is None
-        assert transactions(queue) == before
+def workers(queue: Queue) -> int:
+    found: int = queue._database.read(  # type: ignore[attr-defined]
+        lambda txn: sum(key[:1] == WORKER for key in txn.cursor().iternext(values=False))
+    )
+    return found
 
 
 def start(role: str, url: str, count: int = 0) -> "subprocess.Popen[str]":
@@ -66,102 +31,203 @@ def start(role: str, url: str, count: int = 0) -> "subprocess.Popen[str]":
     return subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, env=environment())
 
 
-def told(process: "subprocess.Popen[str]") -> list[list[str]]:
-    """What it said before it was killed; its last line may be cut."""
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode in (0, -signal.SIGKILL)
-    return [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
-
-
-@pytest.mark.parametrize("sync", ["on", "off"])
-def test_processes_killed_at_random_lose_nothing(quick_folder: Path, sync: str) -> None:
-    seed = random.randrange(10**6)
-    rng = random.Random(seed)
-    url = f"lmdb:{quick_folder}/q?sync={sync}&map=65536"
-    queue = dibs.open(url)
-    lines: list[list[str]] = []
-    running = {role: start(role.strip("12"), url, TASKS // 4) for role in ("push1", "push2", "work1", "work2")}
-    kills = 0
-    while kills < KILLS or queue.stats().states["completed"] < TASKS:
-        time.sleep(rng.random() / 4)
-        role = rng.choice(sorted(running))
-        running[role].kill()
-        kills += 1
-        lines += told(running[role])
-        running[role] = start(role.strip("12"), url, TASKS // 4)
-    for role in ("push1", "push2"):
-        running[role].kill()
-    for role in sorted(running):
-        lines += told(running[role])
-    for process in [start("work", url), start("work", url)]:
-        lines += told(process)
-    pushed = {value for what, value in lines if what == "pushed"}
-    completed = Counter(value for what, value in lines if what == "completed")
-    ended = {task.id: queue.detail(task.id) for task in queue.tasks("completed")}
-    states = queue.stats().states
-    assert sum(states.values()) == states["completed"], f"seed {seed}: {states}"
-    assert pushed <= set(ended), f"seed {seed}: lost"
-    assert set(completed) <= set(ended), f"seed {seed}: undone"
-    assert max(completed.values()) == 1, f"seed {seed}: completed twice"
-    done = [[event.what for event in detail.history].count("completed") for detail in ended.values()]
-    assert set(done) == {1}, f"seed {seed}: recorded twice"
-    queue.close()
-
-
-def test_a_full_disk_is_said_and_costs_nothing(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path}/q"
-    code = (
-        "import resource, sys, dibs\n"
-        f"queue = dibs.open({url!r})\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))\n"
-        "try:\n"
-        "    for n in range(1000): print(queue.push('x' * 10_000).id, flush=True)\n"
-        "except dibs.errors.StorageError as error:\n"
-        "    print(error, file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", f"import dibs.errors\n{code}"],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=True,
-    )
-    assert "LMDB refused" in done.stderr
-    assert done.stderr.count("\n") == 1
-    acknowledged = done.stdout.split()
-    assert len(acknowledged) > 10
+@pytest.mark.parametrize("busy", [False, True])
+def test_what_a_dead_worker_held_is_taken_over_at_once(
+    tmp_path: Path, busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.queues.lmdb.claimer.RESCUE_SECONDS", 0.0)
+    url = f"lmdb:{tmp_path}/q?sync=off"
     with dibs.open(url) as queue:
-        assert set(acknowledged) <= {task.id for task in queue.tasks("ready")}
-        queue.push("again")
+        task = queue.push("first", priority="high")
+        holder = start("hold", url)
+        assert holder.stdout is not None
+        assert [json.loads(holder.stdout.readline())[0] for _ in range(2)] == ["ready", "held"]
+        queue.push_many(range(3 if busy else 0))
+        if busy:
+            assert queue.claim() is not None
+        else:
+            assert queue.claim() is None
+        holder.kill()
+        holder.communicate()
+        taken = queue.claim()
+        assert taken is not None
+        assert (taken.id, taken.epoch, taken.task.deaths) == (task.id, 2, 1)
+        assert workers(queue) == 1, "the dead one is forgotten"
 
 
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [("sync=maybe", "sync=maybe"), ("colour=red", "colour"), ("map=big", "map"), ("retention=x", "x")],
-)
-def test_settings_that_are_none(tmp_path: Path, query: str, words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        dibs.open(f"lmdb:{tmp_path}/q?{query}")
-    assert not (tmp_path / "q").exists()
+def test_a_living_worker_is_left_alone(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path}/q?sync=off"
+    with dibs.open(url) as queue:
+        queue.push("first")
+        holder = start("hold", url)
+        assert holder.stdout is not None
+        assert [json.loads(holder.stdout.readline())[0] for _ in range(2)] == ["ready", "held"]
+        assert queue.claim(wait=0.3) is None
+        holder.kill()
+        holder.communicate()
 
 
-def test_a_queue_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no queue"):
-        dibs.open(f"lmdb:{tmp_path}/q", create=False)
-    assert not (tmp_path / "q").exists()
-    with pytest.raises(BadInput, match="names no folder"):
-        dibs.open("lmdb:")
-
-
-def test_without_the_driver_the_way_to_it_is_named(tmp_path: Path) -> None:
+def test_what_a_dead_worker_held_waits_for_its_living_guard(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path}/q?sync=off"
     code = (
-        "import sys; sys.modules['lmdb'] = None\n"
-        "import dibs, dibs.errors\n"
-        f"try: dibs.open('lmdb:{tmp_path}/q')\n"
-        "except dibs.errors.MissingExtra as error: print(error)\n"
+        "import sys, dibs\n"
+        "queue = dibs.open(sys.argv[1])\n"
+        "queue.guard_pid = int(sys.argv[2])\n"
+        "print(queue.handle(queue.claim(ttl=600)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
-    assert "pip install 'dibs[lmdb]'" in done.stdout
+    with dibs.open(url) as queue:
+        queue.push("x")
+        words = [sys.executable, "-c", code, url, str(os.getpid())]
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True)
+        assert queue.claim() is None, "its children may still run: the guard has not said that they are dead"
+        queue.end(done.stdout.strip())
+        lease = queue.claim()
+        assert lease is not None
+        assert (lease.epoch, lease.task.deaths) == (2, 1)
+
+
+class Boots:
+    """One queue, opened on several boots of this machine, whose clocks only the test moves."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.clock = ManualClock()
+
+    def open(self, boot: str, **options: Any) -> Queue:
+        here = this_host()
+        host = Host(name=here.name, machine=here.machine, boot=boot, space=here.space)
+        return dibs.open(self.url, clock=self.clock, host=host, **options)
+
+
+@pytest.fixture
+def boots(tmp_path: Path) -> Boots:
+    return Boots(f"lmdb:{tmp_path}/q?sync=off&retention=100")
+
+
+def test_one_shot_commands_go_on_watching_where_the_last_one_stopped(boots: Boots) -> None:
+    with boots.open("before") as queue:
+        queue.push("x")
+        assert queue.claim(ttl=20) is not None
+    for _ in range(4):
+        with boots.open("after", pid=None) as once:
+            assert once.claim() is None
+        boots.clock.advance(6)
+    with boots.open("after", pid=None) as once:
+        lease = once.claim()
+        assert lease is not None
+        assert (lease.epoch, lease.task.deaths) == (2, 0)
+
+
+def test_one_shot_commands_share_one_name(boots: Boots) -> None:
+    holders = set()
+    for n in range(5):
+        with boots.open("now", pid=None) as queue:
+            queue.push(n)
+            lease = queue.claim()
+            assert lease is not None
+            holders.add(lease.token.holder)
+            assert workers(queue) == 1
+    assert len(holders) == 5
+
+
+def test_a_lease_of_the_boot_before_may_be_picked_up_and_renewed(boots: Boots) -> None:
+    with boots.open("before") as queue:
+        task = queue.push("x")
+        assert queue.claim(ttl=20) is not None
+    with boots.open("after") as queue:
+        lease = queue.lease(task.id, 1)
+        assert not lease.held
+        lease.renew()
+        assert lease.held
+        boots.clock.advance(15)
+        assert boots.open("third").claim() is None
+        lease.complete("late")
+        assert queue.detail(task.id).result == "late"
+        assert queue.claimed() == []
+
+
+def test_retention_deletes_what_ended_long_before_the_last(boots: Boots) -> None:
+    with boots.open("now") as queue:
+        ids = []
+        for end in ("complete", "cancel", "fail"):
+            ids.append(queue.push(end, key=end).id)
+            lease = queue.claim()
+            assert lease is not None
+            if end == "complete":
+                lease.complete({"kept": True})
+            elif end == "cancel":
+                queue.cancel(lease.id)
+            else:
+                lease.fail("no", retry=False)
+        for n in range(3):
+            boots.clock.advance(60)
+            queue.push(n)
+            lease = queue.claim()
+            assert lease is not None
+            lease.complete()
+        assert queue.stats().states["completed"] == 3
+        for gone in (*ids[:2], "complete", "cancel"):
+            with pytest.raises(TaskNotFound):
+                queue.get(gone)
+        assert queue.get(ids[2]).state == "failed", "dead letters stay"
+
+
+def test_a_clock_that_jumps_ahead_deletes_nothing(boots: Boots) -> None:
+    with boots.open("now") as queue:
+        task = queue.push("x")
+        lease = queue.claim()
+        assert lease is not None
+        lease.complete()
+        boots.clock.step_wall(1e7)
+        boots.clock.advance(5)
+        queue.push("y")
+        assert queue.claim() is not None
+        assert queue.get(task.id).state == "completed"
+
+
+def test_sync_is_kept_where_another_in_the_process_does_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr("dibs.queues.lmdb.environment.Environment.flush", lambda env: flushed.append(1))
+    with dibs.open(f"lmdb:{tmp_path}/q?sync=off") as careless:
+        careless.push(1)
+        assert flushed == []
+        with dibs.open(f"lmdb:{tmp_path}/q") as careful:
+            careful.push(2)
+            assert len(flushed) == 1
+            assert careful.claim() is not None
+            assert len(flushed) == 2
+
+
+def test_a_push_is_flushed_whole_and_a_claim_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with dibs.open(f"lmdb:{tmp_path}/q") as queue:
+        env = queue._database._env()._env  # type: ignore[attr-defined]
+        flags = env.flags()
+        assert (flags["sync"], flags["metasync"], flags["writemap"]) == (True, False, True)
+        flushed: list[int] = []
+        monkeypatch.setattr("dibs.queues.lmdb.environment.Environment.flush", lambda env: flushed.append(1))
+        task = queue.push(1)
+        assert len(flushed) == 1
+        lease = queue.claim()
+        assert lease is not None
+        lease.release()
+        assert len(flushed) == 1
+        queue.cancel(task.id)
+        queue.retry(task.id)
+        assert len(flushed) == 3
+
+
+def test_a_lease_given_twice_is_completed_once(tmp_path: Path) -> None:
+    with dibs.open(f"lmdb:{tmp_path}/q?sync=off") as queue:
+        queue.push_many(range(3))
+        one, two, three = queue.claim_many(3)
+        queue.cancel(two.id)
+        picked_up = queue.lease(three.id, 1)
+        assert queue.complete_many([one, one, two, three, picked_up]) == [one, two, picked_up]
+        assert (one.state, two.state, picked_up.state) == ("completed", "lost", "lost")
+        assert queue.stats().states["completed"] == 2
+        assert len(queue.detail(one.id).history) == 1
 
 
 def test_the_commands(tmp_path: Path) -> None:
@@ -177,3 +243,22 @@ def test_the_commands(tmp_path: Path) -> None:
     run("push", url, '{"n": 2}')
     run("work", url, "--until-empty", "--call", "json:dumps")
     assert json.loads(run("stats", url, "--json"))["states"]["completed"] == 2
+
+
+def test_a_completed_task_that_departs_takes_its_end_along(tmp_path: Path) -> None:
+    with dibs.open(f"lmdb:{tmp_path}/q?sync=off") as queue, dibs.open(f"lmdb:{tmp_path}/other?sync=off") as other:
+        task = queue.push("x", key="k")
+        lease = queue.claim()
+        assert lease is not None
+        lease.complete()
+        before = queue.detail("k")
+        (parcel,) = queue.gate().export(before.task.state)
+        (gone,) = queue.gate().depart([parcel], other.address)
+        (again,) = queue.gate().departed()
+        assert gone.history == again.history == before.history
+        assert queue.gate().missing([task.id, "nothing", "0" * 32]) == {"nothing", "0" * 32}
+        other.gate().admit([again])
+        queue.gate().dismiss([again])
+        after = other.detail("k")
+        assert (after.task, after.history) == (before.task, before.history)
+        assert queue.stats().total == 0

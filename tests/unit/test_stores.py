@@ -15,17 +15,14 @@ from dibs.clock import SystemClock
 from dibs.errors import BadInput, StorageError
 from dibs.stores import settle
 from dibs.stores.files import HOLLOW_SECONDS, Busy, FileStore
-from dibs.stores.lmdb import LmdbStore
 from dibs.stores.memory import MemoryStore
 from dibs.stores.store import Changed, Entry, Exists, Store, Unsure
 
 
-@pytest.fixture(params=["memory", "files", "synced files", "files without links", "lmdb"])
+@pytest.fixture(params=["memory", "files", "synced files", "files without links"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     if request.param == "memory":
         return MemoryStore()
-    if request.param == "lmdb":
-        return LmdbStore(str(tmp_path), sync=False)
     if request.param == "files without links":
 
         def refuse(*_: object) -> None:
