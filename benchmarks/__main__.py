@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from benchmarks import bucket, cli, drain, machine, push, redis_queues, scale, specs
+from benchmarks import bucket, cli, drain, embedded, machine, postgres_queues, push, redis_queues, scale, specs
 from benchmarks.document import write_document
 from benchmarks.plan import SIZES, Plan
 from benchmarks.report import Outcome, goals_table
@@ -23,7 +23,9 @@ BENCHMARKS: dict[str, Callable[[Plan], Outcome]] = {
     "push": push.run,
     "drain": drain.run,
     "scale": scale.run,
+    "embedded": embedded.run,
     "redis": redis_queues.run,
+    "postgres": postgres_queues.run,
     "bucket": bucket.run,
     "specs": specs.run,
     "cli": cli.run,

@@ -8,6 +8,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class PostgresSize:
+    tasks: int  # where each takes statements of its own; twenty times as many in batches
+    tuning: int  # tasks for trying the settings of each contender; 0: its usual one, untried
+    rounds: int
+    waiting: int
+    claims: int
+
+
+@dataclass(frozen=True)
 class Size:
     name: str
     rounds: int
@@ -18,21 +27,80 @@ class Size:
     waiting_many: int
     claims: int
     broker_tasks: int
-    broker_tasks_tuning: int  # tasks for trying 1, 2 and 4 processes; 0: two processes, untried
+    broker_processes: tuple[int, ...]
     broker_rounds: int
+    idle_seconds: int
     cli_runs: int
     bucket_tasks: int  # with sixteen at once; with one, a third
     bucket_rounds: int
     spec_files: int
     spec_nodes: int
+    postgres: PostgresSize
 
 
 SIZES = {
     size.name: size
     for size in (
-        Size("tiny", 1, 100, 20, 50, 50, 300, 50, 40, 0, 1, 2, 30, 1, 100, 200),
-        Size("small", 1, 1_000, 100, 500, 1_000, 20_000, 1_000, 500, 0, 1, 10, 90, 1, 2_000, 5_000),
-        Size("full", 5, 20_000, 1_000, 5_000, 1_000, 1_000_000, 5_000, 20_000, 1_000, 3, 40, 1_500, 5, 10_000, 50_000),
+        Size(
+            "tiny",
+            1,
+            100,
+            20,
+            50,
+            50,
+            300,
+            50,
+            40,
+            (2,),
+            1,
+            1,
+            2,
+            30,
+            1,
+            100,
+            200,
+            postgres=PostgresSize(20, 0, 1, 300, 20),
+        ),
+        Size(
+            "small",
+            1,
+            1_000,
+            100,
+            500,
+            1_000,
+            20_000,
+            1_000,
+            500,
+            (2,),
+            1,
+            3,
+            10,
+            90,
+            1,
+            2_000,
+            5_000,
+            postgres=PostgresSize(30, 0, 1, 2_000, 30),
+        ),
+        Size(
+            "full",
+            5,
+            20_000,
+            1_000,
+            5_000,
+            1_000,
+            1_000_000,
+            5_000,
+            10_000,
+            (1, 2, 4),
+            3,
+            60,
+            40,
+            1_500,
+            5,
+            10_000,
+            50_000,
+            postgres=PostgresSize(1_000, 300, 3, 1_000_000, 2_000),
+        ),
     )
 }
 

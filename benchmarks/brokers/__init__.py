@@ -1,10 +1,14 @@
-"""Queues whose own workers drain them: dibs on files, and what people use today on Redis."""
+"""Queues whose own workers drain them: dibs on files and on Redis, and what people use today on Redis."""
 
+from benchmarks.brokers.async_peers import ArqBroker, SaqBroker, TaskiqBroker
 from benchmarks.brokers.broker import Broker
-from benchmarks.brokers.peers import CeleryBroker, DibsBroker, DramatiqBroker, HueyBroker, RqBroker
+from benchmarks.brokers.ours import DibsOnFiles, DibsOnRedis
+from benchmarks.brokers.peers import CeleryBroker, DramatiqBroker, HueyBroker, RqBroker
 
 __all__ = ["Broker", "brokers"]
 
 
 def brokers() -> list[Broker]:
-    return [DibsBroker(), CeleryBroker(), RqBroker(), DramatiqBroker(), HueyBroker()]
+    ours = [DibsOnFiles(), DibsOnRedis()]
+    peers = [RqBroker(), ArqBroker(), SaqBroker(), DramatiqBroker(), CeleryBroker(), TaskiqBroker(), HueyBroker()]
+    return [*ours, *peers]

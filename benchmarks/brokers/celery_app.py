@@ -1,9 +1,11 @@
 """Celery's side: early acknowledgement, no results, no events, prefetch as large as helps."""
 
+from typing import Any
+
 from celery import Celery
 
 from benchmarks.brokers.broker import redis_url
-from benchmarks.brokers.noop import note
+from benchmarks.brokers.noop import run
 
 app = Celery("bench", broker=redis_url())
 app.conf.update(
@@ -16,5 +18,5 @@ app.conf.update(
 
 
 @app.task(name="noop", ignore_result=True)
-def noop(number: int) -> None:
-    note(number)
+def noop(task: Any) -> None:
+    run(task)

@@ -4,10 +4,12 @@ The rate is taken from the first task that ran to the last, the same for all: st
 everything after the last task began.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.brokers import notes
@@ -20,28 +22,48 @@ from benchmarks.measure import scratch, settle
 DEADLINE_SECONDS = 180
 
 
-def drain(broker: Broker, folder: str, count: int, processes: int) -> notes.Ran:
+@dataclass
+class Drained:
+    ran: notes.Ran
+    enqueued: dict[str, float]  # a second: "one" at a time, and in a "batch" if it can
+
+
+def drain(broker: Broker, folder: str, count: int, processes: int) -> Drained:
     path = scratch(folder)
-    if broker.name.startswith("dibs"):
+    if not broker.on_redis:
         return _drain(broker, f"{path}/queue", path, count, processes)
     with redis_server(path) as url:
         return _drain(broker, url, path, count, processes)
 
 
-def _drain(broker: Broker, place: str, path: str, count: int, processes: int) -> notes.Ran:
+def _drain(broker: Broker, place: str, path: str, count: int, processes: int) -> Drained:
     noted = f"{path}/notes"
     notes.prepare(noted, count)
     surroundings = environment(**{FOLDER: noted, REDIS_URL: place})
-    filler = subprocess.run(
-        [sys.executable, "-m", "benchmarks.brokers.enqueue", broker.name, place, str(count)],
-        env=surroundings, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if filler.returncode:
-        raise RuntimeError(f"enqueueing failed: {filler.stderr.strip()[-400:]}")
+    enqueued = enqueue(broker, place, count, surroundings)
     settle(count)
     log = f"{path}/worker.log"
+    workers = start(broker.commands(place, processes), surroundings, log)
+    try:
+        ran = notes.wait(noted, count, lambda: trouble(workers, log), DEADLINE_SECONDS)
+    finally:
+        for worker in workers:
+            end(worker)
+    return Drained(ran, enqueued)
+
+
+def enqueue(broker: Broker, place: str, count: int, surroundings: dict[str, str]) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.brokers.enqueue", broker.name, place, str(count)]
+    filler = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
+    if filler.returncode:
+        raise RuntimeError(f"enqueueing failed: {filler.stderr.strip()[-400:]}")
+    found: dict[str, float] = json.loads(filler.stdout.splitlines()[-1])
+    return found
+
+
+def start(commands: list[list[str]], surroundings: dict[str, str], log: str) -> list[Any]:
     with open(log, "wb") as output:
-        workers = [
+        return [
             subprocess.Popen(
                 command,
                 env=surroundings,
@@ -50,14 +72,8 @@ def _drain(broker: Broker, place: str, path: str, count: int, processes: int) ->
                 stderr=output,
                 start_new_session=True,
             )
-            for command in broker.commands(place, processes)
+            for command in commands
         ]
-    try:
-        ran = notes.wait(noted, count, lambda: trouble(workers, log), DEADLINE_SECONDS)
-    finally:
-        for worker in workers:
-            end(worker)
-    return ran
 
 
 def trouble(workers: list[Any], log: str) -> str | None:

