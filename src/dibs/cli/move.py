@@ -56,7 +56,7 @@ def _target(place: Place, *, dry_run: bool) -> Queue | None:
     try:
         return open_place(place, look=True)
     except FormatError as error:
-        if str(error).startswith("no queue at"):
+        if str(error).startswith(("no queue ", "no dibs tables ")):
             return None
         raise
 

@@ -55,6 +55,18 @@ def parse(url: str, path: str, settings: dict[str, str]) -> Address:
     return Address(shown=shown, conninfo=conninfo, **given)
 
 
+def named(address: Address) -> str:
+    """The queue's name: the same for every user, and wherever libpq was told the rest."""
+    from dibs.queues.postgres.driver import psycopg
+
+    defaults = {option.keyword.decode(): (option.val or b"").decode() for option in psycopg.pq.Conninfo.get_defaults()}
+    given = {**defaults, **psycopg.conninfo.conninfo_to_dict(address.conninfo)}
+    host, port = given["host"] or given["hostaddr"], given["port"] or "5432"
+    database = given["dbname"] or given["user"] or ""
+    names = f"queue={quote(address.queue, safe='')}&schema={quote(address.schema, safe='')}"
+    return f"postgres://{quote(str(host), safe=',:[]')}:{port}/{quote(str(database), safe='')}?{names}"
+
+
 def _name(what: str, text: str, limit: int) -> str:
     if what == "schema" and "$" in text:  # it stands in the bodies of functions
         raise BadInput(f"schema {text[:40]!r} is not acceptable; use one without $")

@@ -20,8 +20,9 @@ PAGE = 500
 ORDER = (
     State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
 )  # fmt: skip
-_RANKS = {State.READY: "-t.priority", State.SCHEDULED: "t.due", State.CLAIMED: "", State.BLOCKED: ""}
-_FIRST = "0" * 32
+LEAVING = "leaving"
+START: tuple[float, str] = (-10_000, "0" * 32)
+_RANKS = {State.READY: "-t.priority", State.SCHEDULED: "t.due", State.CLAIMED: "", State.BLOCKED: "", LEAVING: ""}
 
 
 class Looks:
@@ -37,9 +38,14 @@ class Looks:
         except UnicodeEncodeError:
             rows = []
         if not rows:
-            shown = self._database.address.shown
-            raise TaskNotFound(f"no task with id or key {ref!r} in {shown}; `dibs list` shows what there is")
-        return known_of(rows[0])
+            raise self._not_found(ref, "`dibs list` shows what there is")
+        *row, moved_to = rows[0]
+        if moved_to is not None:
+            raise self._not_found(ref, f"it is on its way to {moved_to}")
+        return known_of(tuple(row))
+
+    def _not_found(self, ref: str, hint: str) -> TaskNotFound:
+        return TaskNotFound(f"no task with id or key {ref!r} in {self._database.address.shown}; {hint}")
 
     def tasks(self, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
         if state is not None and state not in list(State):
@@ -49,9 +55,8 @@ class Looks:
 
     def _each(self, state: State, wanted: Filter) -> Iterator[Task]:
         words, values = wanted_words(wanted, "t.")
-        parts = {"wanted": words, "state": f"'{state}'", **_paged(_RANKS.get(state, "t.ended"))}
-        last: tuple[float, str] = (-10_000, _FIRST)
-        size = 20
+        parts = {"wanted": words, "state": f"'{state}'", **paged(state)}
+        last, size = START, 20
         while True:
             parts["limit"] = str(size)
             rows = self._database.get("list", parts, last=last[0], after=last[1], **values)
@@ -118,8 +123,9 @@ class Looks:
         )
 
 
-def _paged(rank: str) -> dict[str, str]:
+def paged(state: str) -> dict[str, str]:
     """The order of a list, as an index has it, and how to go on behind its last one."""
+    rank = _RANKS.get(state, "t.ended")
     if not rank:
         return {"rank": "0", "order": "t.id", "behind": "%(last)s::integer IS NOT NULL AND t.id > %(after)s::uuid"}
     return {"rank": rank, "order": f"{rank}, t.id", "behind": f"({rank}, t.id) > (%(last)s, %(after)s::uuid)"}

@@ -61,7 +61,7 @@ class Pusher:
         """The state of each that was added, by id."""
         if not tasks:
             return {}
-        rows = self._database.ask(connection, "push", None, notify=notify, **_columns(tasks, records))
+        rows = self._database.ask(connection, "push", None, notify=notify, **columns(tasks, records))
         self._database.hear(rows[0][2])
         return {row[0].hex: row[1] for row in rows if row[0] is not None}
 
@@ -101,7 +101,10 @@ class Pusher:
                 pushed[task.id] = replace(owner, duplicate=True)
             else:
                 again.append(task)
-        return again
+        if again:  # sent twice, perhaps, and on its way to another queue meanwhile: then it has no key any more
+            there = {row[0].hex for row in self._database.ask(connection, "stands", id=[task.id for task in again])}
+            pushed |= {task.id: task for task in again if task.id in there}
+        return [task for task in again if task.id not in pushed]
 
     def _owners(self, connection: Connection, tasks: list[Task], but: list[str] | None = None) -> dict[str, Task]:
         keys = sorted({task.key for task in tasks if task.key is not None})
@@ -122,7 +125,7 @@ def _record(task: Task) -> str:
     return encode(task.to_record()).decode().rstrip("\n")
 
 
-def _columns(tasks: list[Task], records: dict[str, str]) -> dict[str, list[Any]]:
+def columns(tasks: list[Task], records: dict[str, str]) -> dict[str, list[Any]]:
     return {
         "id": [task.id for task in tasks],
         "waiting": [bool(task.after) for task in tasks],

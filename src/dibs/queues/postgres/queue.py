@@ -16,11 +16,12 @@ from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.liveness import Verdict
 from dibs.queues.held import Lease
-from dibs.queues.postgres.address import Address, parse
+from dibs.queues.postgres.address import Address, named, parse
 from dibs.queues.postgres.chaining import Chain
 from dibs.queues.postgres.claiming import Claimer, Taken
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Connection
+from dibs.queues.postgres.gate import PostgresGate
 from dibs.queues.postgres.identity import Identity
 from dibs.queues.postgres.keeping import Keeping
 from dibs.queues.postgres.lease import Held, PostgresLease, cell_of
@@ -41,7 +42,7 @@ from dibs.task import NewTask, Task, checked_number, encode, make_task
 
 
 class PostgresQueue(Queue):
-    capabilities = Capabilities(admits=False)
+    capabilities = Capabilities()
     first_pause = 0.2
     idle_seconds = 12.0
 
@@ -90,10 +91,7 @@ class PostgresQueue(Queue):
 
     @property
     def address(self) -> str:
-        from urllib.parse import quote
-
-        names = f"queue={quote(self._address.queue, safe='')}&schema={quote(self._address.schema, safe='')}"
-        return f"{self._address.shown.partition('?')[0]}?{names}"
+        return named(self._address)
 
     @property
     def sent(self) -> dict[str, int]:
@@ -135,6 +133,10 @@ class PostgresQueue(Queue):
             self.clock.sleep(seconds)  # a time of one's own does not pass while the server is silent
         else:
             self._listening.wait(seconds)
+
+    @property
+    def wakes(self) -> bool:
+        return not self._address.pooler and self._listening.works is not False
 
     def rouse(self) -> None:
         self._listening.rouse()
@@ -316,6 +318,9 @@ class PostgresQueue(Queue):
 
     def purge(self, state: State | str = State.COMPLETED, *, older_than: float = 3600.0) -> int:
         return self._steering.purge(state, older_than)
+
+    def gate(self) -> PostgresGate:
+        return PostgresGate(self.address, self._database, self._looks, self._waits, self._upkeep)
 
     def close(self) -> None:
         super().close()

@@ -1,5 +1,6 @@
 """What the user's own texts look like in the database, which has no NUL in texts: the mapping is one to one."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from dibs.task import is_id
@@ -18,8 +19,12 @@ def taken_out(text: str) -> str:
 
 
 def array(texts: tuple[str, ...]) -> str:
-    """As an array's literal: a list of lists must be rectangular, a list of literals need not be."""
-    return "{" + ",".join('"' + put(text).replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts) + "}"
+    return literal(map(put, texts))
+
+
+def literal(texts: Iterable[str]) -> str:
+    """An array's: a list of lists must be rectangular, a list of literals need not be."""
+    return "{" + ",".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts) + "}"
 
 
 def id_of(found: UUID) -> str:

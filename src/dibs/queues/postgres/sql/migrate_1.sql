@@ -45,7 +45,7 @@ CREATE TABLE {schema}.tasks (  -- wide values first: what is in front of a colum
     priority integer NOT NULL,
     awaited boolean NOT NULL DEFAULT false,  -- another task was pushed to run after it
     state text COLLATE "C" NOT NULL CHECK (
-        state IN ('ready', 'scheduled', 'blocked', 'claimed', 'completed', 'failed', 'cancelled')
+        state IN ('ready', 'scheduled', 'blocked', 'claimed', 'completed', 'failed', 'cancelled', 'leaving')
     ),
     holder text COLLATE "C" NOT NULL DEFAULT '',  -- session: of the lease, or of who completed it
     record text NOT NULL,  -- the task as it was pushed, JSON
@@ -57,6 +57,9 @@ CREATE TABLE {schema}.tasks (  -- wide values first: what is in front of a colum
     not_before double precision,
     until double precision,  -- the latest lease may not pass it
     max_runtime double precision,
+    was text COLLATE "C",  -- when leaving, and no task of this queue any more: its state before, where to, and since when
+    moved_to text,
+    departed double precision,
     PRIMARY KEY (id, queue)  -- in this order, so that nobody takes it for a way to all tasks of a queue
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0.05);
 
@@ -70,6 +73,7 @@ CREATE INDEX tasks_claimed ON {schema}.tasks (queue, expires) WHERE state = 'cla
 CREATE INDEX tasks_completed ON {schema}.tasks (queue, ended) WHERE state = 'completed';
 CREATE INDEX tasks_failed ON {schema}.tasks (queue, ended) WHERE state = 'failed';
 CREATE INDEX tasks_cancelled ON {schema}.tasks (queue, ended) WHERE state = 'cancelled';
+CREATE INDEX tasks_leaving ON {schema}.tasks (queue, id) WHERE state = 'leaving';
 CREATE INDEX tasks_key ON {schema}.tasks (queue, key, keyed) WHERE key IS NOT NULL;
 CREATE UNIQUE INDEX tasks_live_key ON {schema}.tasks (queue, key)
     WHERE key IS NOT NULL AND state IN ('ready', 'scheduled', 'blocked', 'claimed');
@@ -90,7 +94,7 @@ CREATE FUNCTION {schema}.store_time() RETURNS double precision LANGUAGE sql STAB
 -- The state of what a task waits for: by key, of the task that has or last had it.
 CREATE FUNCTION {schema}.state_of(of_queue integer, of_ref text, by_id boolean) RETURNS text LANGUAGE sql STABLE AS $dibs$
     SELECT CASE WHEN by_id
-        THEN (SELECT t.state FROM {schema}.tasks t WHERE t.queue = of_queue AND t.id = of_ref::uuid)
+        THEN (SELECT nullif(t.state, 'leaving') FROM {schema}.tasks t WHERE t.queue = of_queue AND t.id = of_ref::uuid)
         ELSE (SELECT t.state FROM {schema}.tasks t WHERE t.queue = of_queue AND t.key = of_ref
               ORDER BY t.state IN ('ready', 'scheduled', 'blocked', 'claimed') DESC, t.keyed DESC, t.id DESC LIMIT 1)
     END
@@ -102,5 +106,5 @@ CREATE VIEW {schema}.overview AS
            t.epoch, t.attempts, t.deaths, nullif(t.holder, '') AS holder,
            to_timestamp(nullif(t.due, 0)) AS due,
            CASE WHEN t.state = 'claimed' THEN to_timestamp(t.expires) END AS expires,
-           to_timestamp(nullif(t.ended, 0)) AS ended, t.record, t.history
+           to_timestamp(nullif(t.ended, 0)) AS ended, t.moved_to, t.record, t.history
     FROM {schema}.tasks t JOIN {schema}.queues q ON q.id = t.queue;
