@@ -14,7 +14,7 @@
     url = "${DATABASE_URL}"                           # ${NAME} is the environment's
     schema = "work"                                   # these become settings of the URL: see PLACE
 
-A queue on a server that holds many (PostgreSQL, Redis) is called there what it is called here, unless `queue` says else.
+On a server that holds many queues (PostgreSQL, Redis) one is called what it is called here, unless `queue` says else.
 In the environment a setting is called `DIBS_` and its name in capitals; an empty one is not set. A name that
 is not known in dibs.toml is an error, so that a typing mistake cannot go unseen.
 """

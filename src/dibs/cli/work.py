@@ -36,6 +36,7 @@ def configure(parser: Parser, command: str) -> None:
     add("--ttl", metavar="DURATION", type=duration, help="how long a lease outlives its worker's heart (default 60s)")
     add("--until-empty", action="store_true", help="leave when nothing is ready and nothing is in hand")
     add("--max-tasks", metavar="N", type=count, help="leave after N tasks")
+    add("--batch", metavar="N", type=count, default=1, help="claim and complete up to N short tasks together")
     add("--show-output", action="store_true", help="pass what commands print to stderr")
     add("--plain", action="store_true", help="plain lines on a terminal too, instead of the live view")
     add_filters(parser)
@@ -50,7 +51,7 @@ def run(args: Namespace, command: str) -> int:
     place = find(args.queue, args.queue_type)
     job = Job(
         url=place.url, command=tuple(args.words), call=args.call, timeout=args.timeout,
-        ttl=place.setting("ttl", args.ttl), until_empty=args.until_empty, max_tasks=args.max_tasks,
+        ttl=place.setting("ttl", args.ttl), until_empty=args.until_empty, max_tasks=args.max_tasks, batch=args.batch,
         show_output=args.show_output, every_event=args.json, **filters(args),
     ).checked()  # fmt: skip
     reader, output = os.pipe() if _live(args) else (None, None)
@@ -147,6 +148,10 @@ first Ctrl-C or SIGTERM finishes the tasks in hand, the second releases them and
 
 --until-empty leaves when a claim finds nothing ready and no task of this worker is in hand. It does not wait for \
 tasks that are scheduled (retries too), blocked, or held by other workers. Failed tasks do not change the exit code.
+
+--batch is for tasks of milliseconds, whose claims and completions would take longer than they do. What a worker has \
+run but not yet recorded when it is killed, 0.2 s of work, runs again. Tasks that turn out to be longer are no harm: \
+what waits behind one for a second is given back.
 """
 
 _EXAMPLES = """
@@ -154,5 +159,6 @@ Examples:
   dibs work queues/scrape -j 4 -- ./scrape.sh {payload.url}
   dibs work queues/images --call images:resize --timeout 5m
   dibs work dir:tiles?done=tiles-done --until-empty -- gdalinfo -json {}
+  dibs work redis://localhost/0?queue=thumbs -j 4 --batch 50 --call thumbs:make
   dibs work queues/scrape --project site-a --max-tasks 100 --json -- ./job > events.jsonl
 """

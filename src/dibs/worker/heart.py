@@ -62,8 +62,10 @@ class Heart:
             if "hold" in message:
                 for handle in message["drop"]:
                     self._guard.drop(self._ward, handle)
-                until = self._guard.hold(self._ward, message["hold"], message["ttl"], message["until"])
-                self._channel.send({"kept": message["hold"], "until": until})
+                kept = [
+                    (handle, self._guard.hold(self._ward, handle, ttl, until)) for handle, ttl, until in message["hold"]
+                ]
+                self._channel.send({"kept": kept})
             elif "limit" in message:
                 task_id, epoch = message["limit"]
                 self._ward.limits[task_id, epoch] = message["at"]

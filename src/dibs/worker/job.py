@@ -5,6 +5,8 @@ from typing import Any
 
 from dibs.errors import BadInput
 
+MOST_AT_ONCE = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -20,6 +22,7 @@ class Job:
     max_priority: int | None = None
     until_empty: bool = False
     max_tasks: int | None = None
+    batch: int = 1  # tasks that are claimed together, and completed together
     show_output: bool = False
     every_event: bool = False  # tell the supervisor of each task, not only of trouble
 
@@ -37,6 +40,10 @@ class Job:
             raise BadInput(f"timeout {self.timeout} is not acceptable; use seconds above 0")
         if self.max_tasks is not None and self.max_tasks < 1:
             raise BadInput(f"max-tasks {self.max_tasks} is not acceptable; use a whole number from 1")
+        if not 1 <= self.batch <= MOST_AT_ONCE:
+            raise BadInput(f"batch {self.batch} is not acceptable; use a whole number from 1 to {MOST_AT_ONCE}")
+        if self.batch > 1 and self.max_tasks is not None:
+            raise BadInput("--batch and --max-tasks do not go together; leave one out")
         return self
 
     def to_message(self) -> dict[str, Any]:

@@ -13,21 +13,21 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from dibs.errors import BadInput, DibsError, LeaseLost, StorageError
 from dibs.queues.channel import Channel
 from dibs.queues.held import Lease
 from dibs.queues.keeping import Keeping
 from dibs.queues.queue import Queue
+from dibs.worker.batch import Batch
 from dibs.worker.board import HANDLE_BYTES, NO_LIMIT, Board, Slot
 from dibs.worker.job import Job, job_from_message
+from dibs.worker.recording import COMPLETED, LOST, Outcome, Recording
 from dibs.worker.tales import Tales
-from dibs.worker.work import Done, Failed, GivenUp, Work
+from dibs.worker.work import Done, Failed, Work
 
-COMPLETED, FAILED, LOST = range(3)
 ORPHANED = "the supervisor died"
-_FIRST_PAUSE = 0.01
 _LONGEST_OUTAGE_PAUSE = 5.0
 _GRACE_SECONDS = 5.0
 _BAD_EXIT = 1
@@ -35,15 +35,6 @@ _OUTAGES = 5
 _UNKEPT_PAUSE = 0.5
 _LOOK_AGAIN, _CLOSE = 0.3, 0.1  # shares of the TTL
 SHOWN_TTL = 2.0  # the supervisor looks at the board ten times a second
-
-
-Outcome = Done | Failed | GivenUp
-
-
-class Recorded(NamedTuple):
-    how: int | None
-    error: str = ""
-    following: Lease | None = None
 
 
 class Ran(NamedTuple):
@@ -64,6 +55,8 @@ class Runner:
         self._now = queue.clock.boottime
         self._keeping = Keeping(queue, channel.send)
         self._tales = Tales(channel, queue.clock, every=job.every_event)
+        self._batches: dict[Slot, Batch] = {}
+        self._recording = Recording(job, queue, self._tell_trouble)
         self._stopping = False
         self._stopped = threading.Event()
         self._filters = job.filters
@@ -94,13 +87,15 @@ class Runner:
 
     def stop_soon(self) -> None:
         """The same from a signal handler, where no lock may be taken."""
-        self._stopping = True
+        self._stopping = self._recording.stopping = True
 
     def _listen(self) -> None:
         """The control thread: what the supervisor says, and its death."""
         for message in self._tales.between(self._channel, self._job.ttl * _CLOSE):
             if not message:
                 self._drop_overdue()
+                for batch in list(self._batches.values()):
+                    batch.unload()
             elif "stop" in message:
                 self.stop()
             for lease in self._keeping.hear(message):
@@ -130,7 +125,8 @@ class Runner:
     def _serve(self, slot: Slot) -> None:
         pause, outages = 0.0, 0
         limited = self._job.max_tasks is not None
-        chained = not limited and type(self._queue)._chain is not Queue._chain
+        size = self._job.batch
+        chained = size == 1 and not limited and type(self._queue)._chain is not Queue._chain
         while not self._stopping:
             if limited and not self._board.take_ticket():
                 slot.look(self._now())
@@ -138,12 +134,16 @@ class Runner:
                 continue
             begun = self._now()
             try:
-                leases = self._queue.claim_many(1, ttl=self._job.ttl, **self._filters)
+                leases = self._queue.claim_many(size, ttl=self._job.ttl, **self._filters)
                 outages = 0
             except StorageError as error:
                 outages += 1
                 self._storage_trouble(error, outages)
                 leases = []
+            if leases and size > 1:
+                pause = 0.0
+                self._run_batch(leases, slot)
+                continue
             if leases:
                 pause = 0.0
                 run = self._run(leases[0], slot, chained)
@@ -174,9 +174,12 @@ class Runner:
             return min(pause * 1.5 or first, 5 * first)
         return self._queue.idle_seconds if self._queue.wakes else min(pause * 1.5 or first, self._queue.idle_seconds)
 
+    def _tell_trouble(self, error: StorageError) -> None:
+        self._channel.send({"trouble": str(error)})
+
     def _storage_trouble(self, error: StorageError, outages: int) -> None:
         """An outage passes; but whoever waits for an empty queue wants to know rather than to wait for ever."""
-        self._channel.send({"trouble": str(error)})
+        self._tell_trouble(error)
         if self._job.until_empty and outages >= _OUTAGES:
             raise error
         self._queue.clock.sleep(min(_LONGEST_OUTAGE_PAUSE, 0.1 * 2**outages))
@@ -184,24 +187,73 @@ class Runner:
     def _run(self, lease: Lease, slot: Slot, chained: bool) -> Ran:
         handle = self._keep(lease)
         if handle is None or self._orphaned:
-            _give_back(lease)
-            self._keeping.drop(lease)
-            self._stopped.wait(_UNKEPT_PAUSE)
+            self._give_up([lease])
             return Ran(begun=False)
         started = self._now()
+        outcome = self._do(lease, slot, started, handle)
+        try:
+            how, error, following = self._recording.record(lease, outcome, chained)
+        finally:
+            self._keeping.drop(lease)
+        self._end(lease, slot, how, error, started)
+        return Ran(begun=True, following=following)
+
+    def _do(self, lease: Lease, slot: Slot, started: float, handle: bytes = b"") -> Outcome:
         limit = self._limit(lease, started)
         shown = NO_LIMIT if limit is None else limit + (_GRACE_SECONDS if self._job.command else 0.0)
         slot.begin(lease.id, lease.epoch, lease.key or "", started, shown, handle, lease.deadline)
-        outcome = self._work.do(lease, slot, limit)
-        try:
-            how, error, following = self._record(lease, outcome, chained)
-        finally:
-            self._keeping.drop(lease)
+        return self._work.do(lease, slot, limit)
+
+    def _end(self, lease: Lease, slot: Slot, how: int | None, error: str, started: float) -> None:
         ended = self._now()
         slot.end(ended, how)
         if how != COMPLETED or self._job.every_event:
             self._tales.tell(lease, how, error, ended - started)
-        return Ran(begun=True, following=following)
+
+    def _give_up(self, leases: Sequence[Lease]) -> None:
+        """Unstarted: nobody keeps them."""
+        for lease in leases:
+            _give_back(lease)
+            self._keeping.drop(lease)
+        self._stopped.wait(_UNKEPT_PAUSE)
+
+    def _run_batch(self, leases: list[Lease], slot: Slot) -> None:
+        kept = self._keeping.hold_all(leases)
+        if len(kept) < len(leases) or self._orphaned:
+            self._give_up([lease for lease in leases if lease not in kept or self._orphaned])
+            kept = [] if self._orphaned else kept
+        self._batches[slot] = batch = Batch(self._queue, kept)
+        started: dict[str, float] = {}
+        try:
+            while not self._stopping and (lease := batch.next()) is not None:
+                started[lease.id] = self._now()
+                self._run_one(lease, slot, batch, started[lease.id])
+            batch.give_back()
+            self._recording.settle(batch, kept)
+        finally:
+            del self._batches[slot]
+            for lease in kept:
+                self._keeping.drop(lease)
+        for lease in batch.ended:
+            if lease.id in started:
+                how = COMPLETED if lease.state == "completed" else LOST
+                self._end(lease, slot, how, "" if how == COMPLETED else "its lease was lost", started[lease.id])
+
+    def _run_one(self, lease: Lease, slot: Slot, batch: Batch, started: float) -> None:
+        outcome = self._do(lease, slot, started)
+        if isinstance(outcome, Done) and lease.state == "held":
+            try:
+                batch.done(lease, outcome.result)
+                slot.end(self._now(), None)  # counted when it is recorded
+                return
+            except BadInput as error:
+                outcome = Failed(f"its result cannot be kept: {error}")
+            except StorageError as error:
+                self._tell_trouble(error)
+                slot.end(self._now(), None)  # recorded later, or lost
+                return
+        how, error_text, _ = self._recording.record(lease, outcome, False)
+        self._end(lease, slot, how, error_text, started)
 
     def _keep(self, lease: Lease) -> bytes | None:
         """See that the lease is kept: what is to stand on the board for the supervisor, or None when it is lost."""
@@ -219,45 +271,6 @@ class Runner:
         by_job = NO_LIMIT if timeout is None else started + timeout
         by_task = NO_LIMIT if longest is None else lease.since + longest - min(1.0, longest * 0.05)
         return min(by_job, by_task)
-
-    def _record(self, lease: Lease, outcome: Outcome, chained: bool) -> Recorded:
-        """Take the step that the outcome asks for; an outage is waited out while the lease holds. A step whose answer
-        was lost may be taken again: it is found done, or done now."""
-        pause = _FIRST_PAUSE
-        until = lease.deadline
-        while True:
-            try:
-                return self._step(lease, outcome, chained)
-            except LeaseLost as error:
-                lease.state = "lost"
-                return Recorded(LOST, str(error))
-            except StorageError as error:
-                self._channel.send({"trouble": str(error)})
-                if self._now() >= until and not lease.held:
-                    return Recorded(LOST, str(error))
-                pause = min(pause * 2, 1.0)
-                self._queue.clock.sleep(pause)
-
-    def _step(self, lease: Lease, outcome: Outcome, chained: bool) -> Recorded:
-        if lease.state in ("completed", "failed", "released"):  # the function took the step itself
-            return Recorded({"completed": COMPLETED, "failed": FAILED}.get(lease.state))
-        if isinstance(outcome, Done):
-            try:
-                return Recorded(COMPLETED, following=self._complete(lease, outcome.result, chained))
-            except BadInput as error:
-                outcome = Failed(f"its result cannot be kept: {error}")
-        if isinstance(outcome, Failed):
-            lease.fail(outcome.error, retry=outcome.retry)
-            return Recorded(FAILED, outcome.error)
-        lease.release()
-        return Recorded(None, outcome.why)
-
-    def _complete(self, lease: Lease, result: Any, chained: bool) -> Lease | None:
-        """And claim the next with it, where that costs nothing more."""
-        if chained and not self._stopping:
-            return self._queue.complete_and_claim(lease, result, ttl=self._job.ttl, **self._filters)
-        lease.complete(result)
-        return None
 
 
 def _give_back(lease: Lease) -> None:

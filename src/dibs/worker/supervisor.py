@@ -161,8 +161,8 @@ class Supervisor:
         if "hold" in message and not hand.ward.dead:
             for handle in message["drop"]:
                 self._guard.drop(hand.ward, handle)
-            until = self._guard.hold(hand.ward, message["hold"], message["ttl"], message["until"])
-            hand.channel.send({"kept": message["hold"], "until": until})
+            kept = [(handle, self._guard.hold(hand.ward, handle, ttl, until)) for handle, ttl, until in message["hold"]]
+            hand.channel.send({"kept": kept})
         elif "events" in message:
             for event in message["events"]:
                 self.news.put({**event, "pid": hand.pid})
