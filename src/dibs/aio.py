@@ -7,7 +7,8 @@
             await scrape(lease.payload)
 
 Cancellation is safe: a claim that succeeds after its caller was cancelled is given back at once, a
-step that was begun is finished. Waiting for tasks occupies no thread.
+step that was begun is finished. Waiting for tasks occupies no thread, but where the server wakes who waits: there it is
+one for each that does.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from dibs.task import Task
 
 T = TypeVar("T")
 _THREADS = 8
+_MOST_WAITING = 256
 
 
 def open(url: str = DEFAULT_URL, **options: Any) -> "Opening":  # noqa: A001 - the same name as dibs.open
@@ -112,6 +114,8 @@ class Queue:
     def __init__(self, queue: SyncQueue, threads: ThreadPoolExecutor | None = None) -> None:
         self.sync = queue
         self._threads = threads or ThreadPoolExecutor(_THREADS, thread_name_prefix="dibs")
+        self._waiting = ThreadPoolExecutor(_MOST_WAITING, thread_name_prefix="dibs-waiting")
+        self._closed = False
 
     async def push(self, payload: Any = None, **options: Any) -> Task:
         return await self._run(self.sync.push, payload, **options)
@@ -125,13 +129,25 @@ class Queue:
         return None
 
     async def claim_many(self, limit: int, *, ttl: float = DEFAULT_TTL, **filters: Any) -> list[Lease]:
-        future = self._threads.submit(partial(self.sync.claim_many, limit, ttl=ttl, **filters))
-        try:
-            leases = await asyncio.shield(asyncio.wrap_future(future))
-        except asyncio.CancelledError:
-            future.add_done_callback(_give_back)
-            raise
-        return [Lease(lease, self._run) for lease in leases]
+        return await self._claimed(self._threads.submit(partial(self.sync.claim_many, limit, ttl=ttl, **filters)))
+
+    async def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
+        """Complete each; returns those that were lost instead."""
+        given = {id(lease.sync): lease for lease in leases}
+        lost = await self._run(self.sync.complete_many, [lease.sync for lease in given.values()])
+        return [given[id(lease)] for lease in lost]
+
+    async def complete_and_claim(
+        self, lease: Lease, result: Any = None, *, ttl: float = DEFAULT_TTL, **filters: Any
+    ) -> Lease | None:
+        """Complete a task and claim the next. LeaseLost when the completion is refused: then nothing is claimed."""
+
+        def chain() -> list[sync.Lease]:
+            following = self.sync.complete_and_claim(lease.sync, result, ttl=ttl, **filters)
+            return [] if following is None else [following]
+
+        leases = await self._claimed(self._threads.submit(chain))
+        return leases[0] if leases else None
 
     async def claims(
         self, *, ttl: float = DEFAULT_TTL, wait: float | None = 0.0, **filters: Any
@@ -152,8 +168,41 @@ class Queue:
             left = None if wait is None else wait - (now - idle_since)
             if left is not None and left <= 0:
                 return
+            if self.sync.wakes:
+                idle = self.sync.idle_seconds
+                found = await self._woken(idle if left is None else min(idle, left), {"ttl": ttl, **filters})
+                if found is not None:
+                    idle_since = None
+                    yield found
+                continue
             pause = min(pause * 1.5, self.sync.idle_seconds)
             await asyncio.sleep(pause if left is None else min(pause, left))
+
+    async def _woken(self, seconds: float, wanted: dict[str, Any]) -> Lease | None:
+        """A lease as soon as there is one. Looking and waiting are of one thread, so that no word is missed between;
+        it is none of those that the steps need."""
+
+        def look() -> list[sync.Lease]:
+            leases = self.sync.claim_many(1, **wanted)
+            if not leases and not self._closed:
+                self.sync._wait(seconds)
+                leases = [] if self._closed else self.sync.claim_many(1, **wanted)
+            return leases
+
+        try:
+            leases = await self._claimed(self._waiting.submit(look))
+        except asyncio.CancelledError:
+            self.sync.rouse()
+            raise
+        return leases[0] if leases else None
+
+    async def _claimed(self, future: "Future[list[sync.Lease]]") -> list[Lease]:
+        try:
+            leases = await asyncio.shield(asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            future.add_done_callback(_give_back)
+            raise
+        return [Lease(lease, self._run) for lease in leases]
 
     async def lease(self, task_id: str, epoch: int) -> Lease:
         return Lease(await self._run(self.sync.lease, task_id, epoch), self._run)
@@ -192,6 +241,9 @@ class Queue:
         return await self._run(self.sync.purge, state, older_than=older_than)
 
     async def close(self) -> None:
+        self._closed = True
+        self.sync.rouse()
+        self._waiting.shutdown(wait=False, cancel_futures=True)
         await self._run(self.sync.close)
         self._threads.shutdown(wait=False)
 

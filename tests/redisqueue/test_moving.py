@@ -5,7 +5,11 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 import dibs
+from dibs import moving
+from dibs.errors import BadInput
 from dibs.queues.queue import Queue
 from dibs.states import State
 
@@ -61,3 +65,11 @@ def test_a_move_that_was_interrupted_is_finished_by_the_next(url: str, queue: Qu
         assert seen(other) == before
     assert queue.stats().total == 0
     assert list(queue.gate().departed()) == []
+
+
+def test_one_queue_by_two_names_is_refused(url: str, queue: Queue) -> None:
+    queue.push("stays")
+    other = url.replace("127.0.0.1", "localhost")
+    with dibs.open(other) as named_else, pytest.raises(BadInput, match="same queue"):
+        moving.move(queue, named_else)
+    assert queue.stats().states["ready"] == 1

@@ -17,7 +17,7 @@ from benchmarks.brokers.ours import DibsOnFiles, DibsOnRedis
 from benchmarks.brokers.peers import CeleryBroker, HueyBroker
 from benchmarks.brokers.working import Found
 from benchmarks.contenders import Contender
-from benchmarks.document import BEGIN, END, write_document
+from benchmarks.document import BEGIN, END, PART, write_document
 from benchmarks.measure import Series, drain
 from benchmarks.postgres import drain as postgres_drain
 from benchmarks.postgres import server as postgres_server
@@ -324,11 +324,13 @@ def test_goals_are_judged() -> None:
 
 def test_figures_replace_only_what_stands_between_the_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    page.write_text(f"before\n{BEGIN}\n{PART}drain -->\nold\n{PART}other -->\nkept\n{END}\nafter\n")
     table = Table("Speeds", ["", "tasks/s"], [["dibs", "1"]])
     outcome = Outcome("drain", tables=[table], goals=[Goal("fast", ">= 1x", "2.00x", True)], missing=["dirq: gone"])
     write_document(str(page), [outcome], {"python": "3"}, "full", 5)
     text = page.read_text()
     assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"{END}\nafter\n")
     assert "old" not in text and "### Speeds" in text and "Missing: dirq: gone" in text
+    assert text.count("kept") == text.count("<!-- part: other -->") == text.count("<!-- part: drain -->") == 1
+    assert text.index("### Speeds") < text.index("kept")
     assert "| fast |  >= 1x | 2.00x |     met |" in goals_table(outcome.goals).render()

@@ -69,7 +69,7 @@ class Mover:
         if target is None and not dry_run:
             raise BadInput("there is no target; only a dry run needs none")
         address = self._target.address if self._target else ""
-        if address == self._source.address:
+        if self._target and self._target.identity == self._source.identity:
             raise BadInput(f"source and target are the same queue, {address}; name two")
         self._follow = follow and not dry_run
         self._tell = tell or (lambda report: None)
@@ -211,10 +211,11 @@ class Mover:
     def _bring_back(self, target: Gate) -> None:
         """A move the other way that was broken off is finished first: its tasks may be in both, marked there."""
         for batch, _ in self._batches(target.departed(self._source.address)):
-            self._source.admit(batch)
-            missing = self._source.missing(parcel.id for parcel in batch)
-            target.dismiss(parcel for parcel in batch if parcel.id not in missing)
-            self.report.returned += len(batch) - len(missing)
+            outcomes = self._source.admit(batch)
+            back = [parcel for parcel in batch if outcomes[parcel.id] is not Outcome.LEAVING]
+            missing = self._source.missing(parcel.id for parcel in back)
+            target.dismiss(parcel for parcel in back if parcel.id not in missing)
+            self.report.returned += len(back) - len(missing)
 
     # Copy
 

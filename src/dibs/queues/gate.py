@@ -23,6 +23,11 @@ class Gate(ABC):
     #: Names the queue: the same wherever it was opened from, and without secrets.
     address: str
 
+    @property
+    def identity(self) -> str:
+        """Names the queue where an address may be written in several ways."""
+        return self.address
+
     @abstractmethod
     def tend(self) -> None:
         """Do what a claimer would: give back what dead workers held, make due tasks ready."""

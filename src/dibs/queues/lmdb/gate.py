@@ -71,14 +71,14 @@ class LmdbGate(Gate):
         for start in range(0, len(parcels), PAGE):
             part = parcels[start : start + PAGE]
 
-            def step(txn: Transaction, part: Sequence[Parcel] = part) -> list[bool]:
+            def step(txn: Transaction, part: Sequence[Parcel] = part) -> list[bytes | None]:
                 cells = Cells(txn, self._clock)
                 left = [_depart(cells, parcel, to.encode()) for parcel in part]
                 cells.finish()
                 return left
 
             left = self._database.write(step, durable=True)
-            gone += [replace(parcel, to=to) for parcel, is_gone in zip(part, left, strict=True) if is_gone]
+            gone += [replace(parcel, to=to, token=cell) for parcel, cell in zip(part, left, strict=True) if cell]
         return gone
 
     def departed(self, to: str | None = None) -> Iterator[Parcel]:
@@ -86,14 +86,16 @@ class LmdbGate(Gate):
         return (parcel for parcel in packed if parcel.to and to in (None, parcel.to))
 
     def dismiss(self, parcels: Iterable[Parcel]) -> None:
-        given = [binary(parcel.id) for parcel in parcels]
+        given = list(parcels)
         for start in range(0, len(given), PAGE):
 
-            def step(txn: Transaction, part: list[bytes] = given[start : start + PAGE]) -> None:
+            def step(txn: Transaction, part: list[Parcel] = given[start : start + PAGE]) -> None:
                 cells = Cells(txn, self._clock)
-                for task in part:
+                for parcel in part:
+                    task = binary(parcel.id)
                     cell = cells.read(task)
-                    if cell is not None and cell.state == IS_LEAVING:
+                    # By this very departure, not by a later one.
+                    if cell is not None and cell.state == IS_LEAVING and cell.packed() == parcel.token:
                         cells.forget(task, cell)
                 cells.finish()
 
@@ -150,17 +152,17 @@ class LmdbGate(Gate):
         )
 
 
-def _depart(cells: Cells, parcel: Parcel, to: bytes) -> bool:
-    """From exactly the cell that was packed."""
+def _depart(cells: Cells, parcel: Parcel, to: bytes) -> bytes | None:
+    """From exactly the cell that was packed; the one that it has then."""
     task = binary(parcel.id)
     data = cells.get(CELL + task)
     if data is None:
-        return False
+        return None
     cell = Standing(data)
     if cell.state == IS_LEAVING:
-        return bool(cells.get(cell.place(task)) == to)
+        return cell.packed() if cells.get(cell.place(task)) == to else None
     if data != parcel.token:
-        return False
+        return None
     record = cells.record(task)
     if record.get("key") is not None and cells.named(record["key"])[0] == task:
         cells.forget_key(record["key"], task)
@@ -168,7 +170,7 @@ def _depart(cells: Cells, parcel: Parcel, to: bytes) -> bool:
     cells.leave(task, cell)
     cell.since, cell.beat, cell.state, cell.when = cell.state, cell.when, IS_LEAVING, cells.wall
     cells.enter(task, cell, to)
-    return True
+    return cell.packed()
 
 
 def _admit(cells: Cells, parcel: Parcel) -> Outcome:

@@ -26,6 +26,12 @@ class RedisGate(Gate):
         self._tend = tend
         self._now = now
 
+    @property
+    def identity(self) -> str:
+        """The server is known by the name that it gave itself when it started, whatever its address."""
+        address = self._server.address
+        return f"{self._server.info().get('run_id', address.where)}/{address.db}/{address.base}"
+
     def tend(self) -> None:
         self._tend()
 
@@ -49,7 +55,9 @@ class RedisGate(Gate):
                 task = parcel.task
                 arguments += [task.id, str(task.state), task.epoch, task.attempts, task.deaths, parcel.token or ""]
             answers = self._server.ask("depart", *arguments)
-            gone += [replace(parcel, to=to) for parcel, left in zip(part, answers, strict=True) if left]
+            gone += [
+                replace(parcel, to=to, token=left.decode()) for parcel, left in zip(part, answers, strict=True) if left
+            ]
         return gone
 
     def departed(self, to: str | None = None) -> Iterator[Parcel]:
@@ -57,7 +65,7 @@ class RedisGate(Gate):
 
     def dismiss(self, parcels: Iterable[Parcel]) -> None:
         for part in _parts(list(parcels)):
-            self._server.ask("dismiss", *[parcel.id for parcel in part])
+            self._server.ask("dismiss", *[word for parcel in part for word in (parcel.id, parcel.token)])
 
     # In
 
@@ -150,7 +158,7 @@ def _parcel(found: Known, past: Sequence[bytes]) -> Parcel:
         holder=found.cell.holder if found.cell.state is State.COMPLETED else "",
         history=events(past, found),
         to=found.fields.get("to", ""),
-        token=found.fields.get("by", ""),
+        token=found.fields.get("departed" if found.fields["state"] == LEAVING else "by", ""),
     )
 
 

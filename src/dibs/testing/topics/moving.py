@@ -42,6 +42,20 @@ class Moving(Contract):
             assert queue.gate().address == self.open().gate().address
 
     @needs("admits")
+    def test_a_late_dismissal_deletes_no_later_departure(self, queue: Queue) -> None:
+        gate = queue.gate()
+        self.add(queue, {"n": 1})
+        (first,) = gate.depart(packed(queue), AWAY)
+        gate.dismiss([first])
+        gate.admit([first])  # it went, and came back
+        self.pass_time(1)
+        (second,) = gate.depart(packed(queue), AWAY)
+        gate.dismiss([first])
+        assert [parcel.id for parcel in gate.departed(AWAY)] == [first.id]
+        gate.dismiss([second])
+        assert list(gate.departed()) == []
+
+    @needs("admits")
     def test_a_task_that_departed_is_no_task_of_its_queue(self, queue: Queue) -> None:
         task = queue.push({"n": 1}, key="k", labels=["a"])
         (gone,) = queue.gate().depart(packed(queue), AWAY)
