@@ -192,6 +192,19 @@ def test_the_folder_is_found_from_below_named_or_set(dibs: Run, folder: Folder) 
     assert shown["id"] == "b"
 
 
+@pytest.mark.parametrize("way", ["refs", "push"])
+def test_a_remote_that_is_away_does_not_keep_anybody_from_looking(dibs: Run, folder: Folder, way: str) -> None:
+    folder.add("a")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "specs"], ["remote", "add", "origin", "absent.git"]):
+        names = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+        subprocess.run(["git", "-C", str(folder.root), *names, *words], check=True)
+    (folder.root / "dibs.toml").write_text(f'queue = "specs:.dibs/specs?git={way}"\n')
+    listed = dibs("specs", "list", "--json")
+    assert (listed.code, listed.json["id"]) == (0, "a")
+    assert "without the claims of others" in listed.err
+    assert dibs("specs", "list", "--git", way).code == 1, "who asks for the remote wants it"
+
+
 def test_looking_makes_nothing(dibs: Run, folder: Folder) -> None:
     folder.add("a")
     for action in (["claimed"], ["list"], ["why", "a"], ["show", "a"]):

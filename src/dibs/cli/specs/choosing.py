@@ -10,6 +10,7 @@ from dibs.cli.exits import USAGE, CommandError
 from dibs.cli.output import warn
 from dibs.cli.specs import DEFAULT
 from dibs.clock import SYSTEM
+from dibs.errors import StorageError
 from dibs.specs.catalog import Catalog
 from dibs.specs.spec import Broken, Spec
 from dibs.states import State
@@ -69,8 +70,13 @@ def graph_of(listing: Listing) -> Graph:
 
 def looks_at(args: Namespace) -> Callable[[], View]:
     """What looks anew each time it is called: at the files, the locks, and with `--git` at the remote."""
-    if "git=" in (url := url_of(args)).partition("?")[2]:
+    if "git=" in url_of(args).partition("?")[2]:
         return opened(args, look=True).view
+    return _looks_here(url_of(args))
+
+
+def _looks_here(url: str) -> Callable[[], View]:
+    """At the files and locks of this clone."""
     from dibs.specs.view import View, locked, locks_of
 
     folder = url.partition(":")[2].partition("?")[0]
@@ -85,7 +91,14 @@ def looks_at(args: Namespace) -> Callable[[], View]:
 
 
 def view_of(args: Namespace) -> View:
-    return looks_at(args)()
+    """Where dibs.toml says that claims go through the remote, and that cannot be reached, what is known without it."""
+    try:
+        return looks_at(args)()
+    except StorageError as error:
+        if args.git:
+            raise
+        warn(f"{error}; shown is what this clone knows, without the claims of others")
+        return _looks_here(url_of(args))()
 
 
 def chosen(args: Namespace, view: View) -> Iterator[tuple[Spec, State]]:
