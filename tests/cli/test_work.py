@@ -135,6 +135,7 @@ def test_show_output(dibs: Run, queue: Queue) -> None:
         (["--"], "give either a command after --, or --call"),
         (["--call", "a:b", "--", "true"], "give either"),
         (["--", "echo", "{nope}"], "placeholder {nope} in '{nope}' is not known"),
+        (["--", "./nope", "{}"], "command './nope' is not there, or not executable"),
         (["--call", "nope:x"], "there is no module 'nope'"),
         (["-j", "0", "--", "true"], "0"),
         (["--timeout", "0", "--", "true"], "timeout"),
@@ -144,6 +145,15 @@ def test_bad_usage(dibs: Run, arguments: list[str], message: str) -> None:
     result = dibs("work", "q", *arguments)
     assert result.code == 2, result
     assert message in result.err
+
+
+def test_a_command_that_fits_no_task_uses_up_no_more_than_one(dibs: Run, queue: Queue) -> None:
+    queue.push_many({"url": str(number)} for number in range(5))
+    result = dibs("work", "q", "--", "echo", "{payload.urll}")
+    assert result.code == 2
+    assert "payload has no 'urll'" in result.err.splitlines()[-1]
+    assert sorted(task.attempts for task in queue.tasks()) == [0, 0, 0, 0, 1]
+    assert queue.stats().states["failed"] == 0
 
 
 def test_first_signal_finishes_what_is_in_hand(queue: Queue, start: Start, tmp_path: Path) -> None:

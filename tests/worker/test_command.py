@@ -100,10 +100,15 @@ def test_command_that_is_not_there(do: Do) -> None:
     assert outcome.retry
 
 
-def test_missing_field_is_not_tried_again(do: Do) -> None:
-    outcome = do("echo", "{payload.url}", payload={})
-    assert isinstance(outcome, Failed)
-    assert not outcome.retry
+def test_a_missing_field_is_the_tasks_fault_only_once_another_had_it(take: Callable[[Any], Lease]) -> None:
+    work, slot = CommandWork(["echo", "{payload.url}"]), new_board(1).slots[0]
+    first = work.do(take({}), slot, None)
+    assert isinstance(first, Failed)
+    assert (first.retry, first.misfit) == (True, True)
+    assert isinstance(work.do(take({"url": "x"}), slot, None), Done)
+    later = work.do(take({}), slot, None)
+    assert isinstance(later, Failed)
+    assert (later.retry, later.misfit) == (False, False)
 
 
 def test_output_is_kept_within_bounds(do: Do) -> None:

@@ -24,6 +24,7 @@ class CommandWork:
         self._running: dict[str, Child] = {}
         self._lock = threading.Lock()
         self._leaving = ""
+        self._misfit = True  # until a command could be started
 
     def do(self, lease: Lease, slot: Slot, limit: float | None) -> Done | Failed | GivenUp:
         try:
@@ -36,9 +37,10 @@ class CommandWork:
                 show=_show if self._show_output else None,
             )
         except BadInput as error:
-            return Failed(str(error), retry=False)
+            return Failed(str(error), retry=self._misfit, misfit=self._misfit)
         except (OSError, ValueError) as error:
-            return Failed(f"cannot start {self._command[0]!r}: {error}")
+            return Failed(f"cannot start {self._command[0]!r}: {error}", misfit=self._misfit)
+        self._misfit = False
         slot.set_group(child.group)
         with self._lock:
             self._running[lease.id] = child

@@ -196,6 +196,7 @@ class Runner:
         finally:
             self._keeping.drop(lease)
         self._end(lease, slot, how, error, started)
+        self._judge(outcome)
         return Ran(begun=True, following=following)
 
     def _do(self, lease: Lease, slot: Slot, started: float, handle: bytes = b"") -> Outcome:
@@ -203,6 +204,12 @@ class Runner:
         shown = NO_LIMIT if limit is None else limit + (_GRACE_SECONDS if self._job.command else 0.0)
         slot.begin(lease.id, lease.epoch, lease.key or "", started, shown, handle, lease.deadline)
         return self._work.do(lease, slot, limit)
+
+    def _judge(self, outcome: Outcome) -> None:
+        """A command that fits no task must not use up the attempts of all."""
+        if isinstance(outcome, Failed) and outcome.misfit:
+            self._fatal = BadInput(outcome.error)
+            self.stop()
 
     def _end(self, lease: Lease, slot: Slot, how: int | None, error: str, started: float) -> None:
         ended = self._now()
@@ -254,6 +261,7 @@ class Runner:
                 return
         how, error_text, _ = self._recording.record(lease, outcome, False)
         self._end(lease, slot, how, error_text, started)
+        self._judge(outcome)
 
     def _keep(self, lease: Lease) -> bytes | None:
         """See that the lease is kept: what is to stand on the board for the supervisor, or None when it is lost."""
@@ -321,7 +329,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         runner.run()
     except DibsError as error:
-        channel.send({"unusable": str(error), "usage": False})
+        channel.send({"unusable": str(error), "usage": isinstance(error, BadInput)})
         return _BAD_EXIT
     return 0
 

@@ -9,6 +9,7 @@ braces around anything that is no name stay as they are.
 import json
 import re
 from collections.abc import Callable, Sequence
+from shutil import which
 from typing import Any
 
 from dibs.errors import BadInput
@@ -33,6 +34,8 @@ def check_command(command: Sequence[str]) -> None:
     """BadInput when a placeholder can never be filled in."""
     if not command or not command[0]:
         raise BadInput("there is no command; write it after --, for example: dibs work QUEUE -- ./job {payload.url}")
+    if "{" not in command[0] and which(command[0]) is None:
+        raise BadInput(f"command {command[0]!r} is not there, or not executable; look at its path and mode")
     for part in command:
         for name in _PART.findall(part):
             head, _, rest = name.partition(".")

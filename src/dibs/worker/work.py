@@ -17,10 +17,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It did not work; `retry` is false when another attempt could not go better."""
+    """It did not work; `retry` is false when another attempt could not go better. `misfit`: nothing has ever worked
+    here, so the worker itself may be wrong, not the task."""
 
     error: str
     retry: bool = True
+    misfit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
