@@ -30,7 +30,7 @@ BATCH = 100
 
 @dataclass
 class Group:
-    """Contenders that do the same with the same durability; the first is dibs."""
+    """Contenders that do the same with the same durability; the first is dibs at its best."""
 
     title: str
     contenders: list[Contender]
@@ -55,8 +55,8 @@ def groups(size: Size) -> list[Group]:
         ("durable", True, "FULL", size.durable_pushes),
     ):
         singles: list[Contender] = [
-            DibsLmdb(sync=sync),
             DibsLmdb(sync=sync, chained=True),
+            DibsLmdb(sync=sync),
             RawLmdb(sync=sync),
             RawSqlite(synchronous=mode),
             HueySqlite(synchronous=mode),

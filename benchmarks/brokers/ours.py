@@ -33,8 +33,10 @@ class _Dibs(Broker):
         handle.push_many(tasks)
 
     def commands(self, place: str, processes: int) -> list[list[str]]:
-        call = "benchmarks.brokers.noop:run"
-        return [[script("dibs"), "work", self.url(place), "-j", str(processes), "--call", call, *self.until]]
+        words = ["--call", "benchmarks.brokers.noop:run", *self.more, *self.until]
+        return [[script("dibs"), "work", self.url(place), "-j", str(processes), *words]]
+
+    more: tuple[str, ...] = ()
 
     until: tuple[str, ...] = ("--until-empty",)
 
@@ -51,6 +53,8 @@ class DibsOnFiles(_Dibs):
 class DibsOnRedis(_Dibs):
     name = "dibs work --call, on Redis"
     module = "redis"
+    more = ("--batch", "100")
+    note = "--batch 100"
 
     def url(self, place: str) -> str:
         return redis_queue(place)

@@ -68,18 +68,16 @@ class Dibs(Contender):
 
 
 class DibsWork(Dibs):
-    tried = (1, 4, 16)
-    usual = 4
-    setting_means = "threads a process"
+    tried = (10, 100, 400)
+    usual = 100
+    setting_means = "tasks a batch"
 
     def __init__(self) -> None:
         super().__init__()
-        self.name = "dibs work --call"
+        self.name = "dibs work --call --batch"
         self.pushes = False
 
     def commands(self, url: str, processes: int, setting: int, idle: bool = False) -> list[list[str]]:
         ending = [] if idle else ["--until-empty"]
-        command = [script("dibs"), "work", url, "--call", CALL, *ending]
-        if setting == 1:
-            return [[*command, "-j", str(processes)]]
-        return [[*command, "--pool", "thread", "-j", str(setting)]] * processes
+        words = ["--call", CALL, "-j", str(processes), "--batch", str(setting), *ending]
+        return [[script("dibs"), "work", url, *words]]

@@ -9,7 +9,7 @@ from benchmarks.report import Goal, Outcome, Table, above, at_least, per_second,
 PROCESSES = (1, 4)
 BATCHES = (1, 100, 1000)
 OURS, OURS_CHAINED, OURS_BATCH = "dibs", "dibs, complete_and_claim", f"dibs, batches of {BATCH}"
-OURS_WORK = "dibs work --call"
+OURS_WORK = "dibs work --call --batch"
 FLOOR_SHARE = 0.7
 
 Drains = dict[tuple[str, int], Series]  # by name and processes
