@@ -4,6 +4,7 @@ Each peer runs with the setting that was fastest for it in short trials here. Al
 claim, and what an idle worker asks.
 """
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -53,7 +54,8 @@ def _missing(contender: Contender, outcome: Outcome) -> bool:
 
 
 def _place(folder: str, plan: Plan) -> str:
-    return "the folder under test" if folder.startswith(plan.folder) else f"{folder}, which its user can reach"
+    inside = folder.startswith(os.path.realpath(plan.folder))
+    return "the folder under test" if inside else "a temporary folder: its user cannot reach the one under test"
 
 
 def _drains(bench: Bench, chosen: list[Contender], plan: Plan) -> tuple[Drains, Settings]:

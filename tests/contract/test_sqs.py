@@ -1,8 +1,8 @@
 """The contract on `sqs:`, as far as it goes without records: SQS cannot tell what became of a task.
 
 Most tests of the suite look a task up afterwards. Those that look at leases alone, and need no steady hand with time,
-are run here, by name; `tests/sqs` has the rest in SQS's own terms. Visibility is in whole seconds, and a busy machine may
-take one to answer: four units of the suite's time are one.
+are run here, by name; `tests/sqs` has the rest in SQS's own terms. Visibility is in whole seconds, and a busy machine
+may take one to answer: four units of the suite's time are one.
 """
 
 from typing import Any

@@ -32,6 +32,9 @@ class Keeping:
 
     def hold(self, lease: Lease) -> bool:
         """True when the guard keeps it; False when it is lost, or there is no guard that answers in time."""
+        with self._changed:
+            if self._enter(lease) in self._kept:
+                return True
         return bool(self.hold_all([lease]))
 
     def hold_all(self, leases: Sequence[Lease]) -> list[Lease]:

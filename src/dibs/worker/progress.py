@@ -68,12 +68,13 @@ class Progress:
 
     def _look_ahead(self) -> None:
         self._supervisor.ended.wait(_FIRST_STATS_SECONDS)  # a short run needs none
-        seen: Tally | None = None
+        seen = None
         while not self._supervisor.ended.is_set():
             before = self._clock.boottime()
             totals = self._supervisor.totals()
-            if totals != seen or any(hand.in_hand() for hand in self._supervisor.hands):
-                seen = totals
+            ended = (totals.completed, totals.failed, totals.lost)
+            if ended != seen or any(hand.in_hand() for hand in self._supervisor.hands):
+                seen = ended
                 self._look(totals)
             took = self._clock.boottime() - before
             self._supervisor.ended.wait(max(_STATS_SECONDS, took * _STATS_SHARE))
