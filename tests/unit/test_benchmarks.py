@@ -156,7 +156,7 @@ def test_dibs_on_postgres_runs_beside_the_raw_loop(tmp_path: Path) -> None:
     (found,) = run(tmp_path, "--only", "postgres", "--contender", "dibs", "--contender", "raw loop")["outcomes"]
     data = found["data"]
     raw = [f"psycopg, raw loop{way}" for way in ("", ", one statement a task", ", batches of 100")]
-    ours = ["dibs", "dibs, complete_and_claim", "dibs, batches of 100", "dibs work --call"]
+    ours = ["dibs", "dibs, complete_and_claim", "dibs, batches of 100", "dibs work --call --batch"]
     names = [*raw, *ours]
     assert set(data["drains"]) == {f"{name}/{processes}" for name in names for processes in (1, 4)}
     for name, series in data["drains"].items():
@@ -166,7 +166,7 @@ def test_dibs_on_postgres_runs_beside_the_raw_loop(tmp_path: Path) -> None:
     }
     assert all(series["median"] > 0 for series in data["pushes"].values())
     assert [set(figures) for figures in data["claims"].values()] == [{"few", "waiting", "completed"}] * 2
-    assert set(data["idle"]) == {"dibs work --call"}
+    assert set(data["idle"]) == {"dibs work --call --batch"}
     judged = [goal for goal in found["goals"] if not re.search("Procrastinate|PgQueuer|oban", goal["text"])]
     assert len(judged) == 15 and all(goal["met"] is not None for goal in judged)
 
@@ -228,7 +228,7 @@ def test_on_postgres_what_ran_twice_or_never_or_was_not_finished_is_seen(
 def test_queues_on_postgres_are_judged_by_the_ratios_of_the_rounds() -> None:
     results = {
         ("dibs", 1): Series([100.0, 10.0, 30.0]),
-        ("dibs work --call", 1): Series([50.0, 5.0, 15.0]),
+        ("dibs work --call --batch", 1): Series([50.0, 5.0, 15.0]),
         ("dibs, batches of 100", 1): Series([700.0, 70.0, 210.0]),
         ("psycopg, raw loop", 1): Series([125.0, 12.5, 60.0]),
         ("Procrastinate", 1): Series([50.0, 20.0, 20.0]),
@@ -237,7 +237,7 @@ def test_queues_on_postgres_are_judged_by_the_ratios_of_the_rounds() -> None:
     judged = {goal.text: (goal.found, goal.met) for goal in postgres_tables.goals(postgres.contenders(), results)}
     assert judged["postgres, 1 process, dibs, against the psycopg, raw loop"] == ("0.80x", True)
     assert judged["postgres, 1 process, dibs, against Procrastinate"] == ("1.50x", True)
-    assert judged["postgres, 1 process, dibs work --call, against Procrastinate"] == ("0.75x", False)
+    assert judged["postgres, 1 process, dibs work --call --batch, against Procrastinate"] == ("0.75x", False)
     assert judged["postgres, 1 process, dibs, batches of 100, against PgQueuer"] == ("0.70x", False)
     assert judged["postgres, 4 processes, dibs, batches of 100, against oban"] == ("not measured", None)
 

@@ -34,8 +34,6 @@ def check_command(command: Sequence[str]) -> None:
     """BadInput when a placeholder can never be filled in."""
     if not command or not command[0]:
         raise BadInput("there is no command; write it after --, for example: dibs work QUEUE -- ./job {payload.url}")
-    if "{" not in command[0] and which(command[0]) is None:
-        raise BadInput(f"command {command[0]!r} is not there, or not executable; look at its path and mode")
     for part in command:
         for name in _PART.findall(part):
             head, _, rest = name.partition(".")
@@ -45,6 +43,8 @@ def check_command(command: Sequence[str]) -> None:
                     f"placeholder {{{name}}} in {part!r} is not known; known: {known} {{payload.FIELD}} "
                     f"(write {{{{{name}}}}} for plain braces)"
                 )
+    if "{" not in command[0] and which(command[0]) is None:
+        raise BadInput(f"command {command[0]!r} is not there, or not executable; look at its path and mode")
 
 
 def fill(command: Sequence[str], lease: Lease) -> list[str]:

@@ -36,7 +36,7 @@ def _work(args: Namespace) -> int:
 def _as_work(args: Namespace) -> Namespace:
     return Namespace(
         queue=url_of(args), queue_type=None, words=args.command_line, jobs=args.jobs, call="", pool="process",
-        timeout=args.timeout, ttl=args.ttl, until_empty=args.until_empty, max_tasks=None, max_priority=None,
+        timeout=args.timeout, ttl=args.ttl, until_empty=args.until_empty, max_tasks=None, batch=1, max_priority=None,
         show_output=args.show_output, plain=False, project=args.project, label=args.label, json=args.json,
     )  # fmt: skip
 

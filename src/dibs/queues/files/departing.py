@@ -1,7 +1,7 @@
-"""Tasks that leave a file queue whole: one rename each, to `moving/<code>/<shard>/<name>.<state>.<due in ms>`.
+"""Tasks that leave a file queue whole: one rename each, to `moving/<code>/<shard>/<name>.<state>.<due in ms>-<nonce>`.
 
 `moving/<code>/to` says where they go; the code is a hash of that address. The rest of the name is what it was, so that
-a task can be packed again from here alone. Nothing but this module looks into the folder: what is in it is no task of
+a task can be packed again from here alone, and the nonce tells one departure from another. Nothing but this module looks into the folder: what is in it is no task of
 this queue any more. Leaving is on disk before it is told, or after a power cut a task could be in two queues.
 """
 
@@ -58,7 +58,7 @@ class Departing:
         gone: list[Parcel] = []
         touched: set[str] = set()
         for parcel in parcels:
-            target = f"{folder}/{self._layout.shard(parcel.id)}/{_name(parcel)}"
+            target = f"{folder}/{self._layout.shard(parcel.id)}/{_name(parcel)}-{new_id(self._parts.clock)[-8:]}"
             if self._parts.cells.move(parcel.token, target):
                 touched |= {path.rpartition("/")[0] for path in (parcel.token, target)}
                 gone.append(replace(parcel, to=to, token=target))
@@ -126,6 +126,7 @@ class Departing:
     def _read(self, folder: str, name: str) -> Parcel | None:
         """None for a file that is not ours. Raises BadInput when a task is damaged."""
         base, state, due = [*name.rsplit(".", 2), "", ""][:3]
+        due = due.partition("-")[0]
         parsed = parse_name(base, State.BLOCKED)
         if parsed is None or state not in list(State) or not due.isdigit():
             return None
