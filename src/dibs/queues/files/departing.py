@@ -1,8 +1,9 @@
 """Tasks that leave a file queue whole: one rename each, to `moving/<code>/<shard>/<name>.<state>.<due in ms>-<nonce>`.
 
 `moving/<code>/to` says where they go; the code is a hash of that address. The rest of the name is what it was, so that
-a task can be packed again from here alone, and the nonce tells one departure from another. Nothing but this module looks into the folder: what is in it is no task of
-this queue any more. Leaving is on disk before it is told, or after a power cut a task could be in two queues.
+a task can be packed again from here alone; the nonce tells one departure from another. Nothing but this module looks
+into the folder: what is in it is no task of this queue any more. Leaving is on disk before it is told, or after a power
+cut a task could be in two queues.
 """
 
 import hashlib
