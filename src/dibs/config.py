@@ -14,6 +14,9 @@
     url = "${DATABASE_URL}"                           # ${NAME} is the environment's
     schema = "work"                                   # these become settings of the URL: see PLACE
 
+    [daemon]                                          # of `dibs serve`: see DAEMON
+    listen = "127.0.0.1:8750"
+
 On a server that holds many queues (PostgreSQL, Redis) one is called what it is called here, unless `queue` says else.
 In the environment a setting is called `DIBS_` and its name in capitals; an empty one is not set. A name that
 is not known in dibs.toml is an error, so that a typing mistake cannot go unseen.
@@ -83,6 +86,13 @@ SETTINGS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "backoff": (duration, 1.0, "push: seconds before the first retry; doubles each time"),
     "max_backoff": (duration, 3600.0, "push: the longest wait before a retry"),
 }
+# of `[daemon]`, for `dibs serve`; in the environment DIBS_DAEMON_…
+DAEMON: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
+    "listen": (_text, "127.0.0.1:8750", "the address and port to listen on"),
+    "socket": (_text, None, "the Unix socket to listen on, or none"),
+    "token": (_text, None, "the file that the token is kept in"),
+    "grace": (duration, 5.0, "how long a worker whose connection dropped may take to come back"),
+}
 PER_QUEUE = tuple(name for name in SETTINGS if name != "queue")
 PLACE = ("queue", "schema", "prefix", "pool_size", "pooler", "retention", "region", "endpoint")
 _MANY_QUEUES = ("postgres", "postgresql", "redis", "rediss")
@@ -104,7 +114,7 @@ class Config:
     def __init__(self, environ: Mapping[str, str], path: str | None = None, document: Any = None) -> None:
         self.path = path
         self._environ = environ
-        self._top, self.queues = _checked(path or FILE, {} if document is None else document)
+        self._top, self.queues, self._daemon = _checked(path or FILE, {} if document is None else document)
 
     @property
     def folder(self) -> str:
@@ -124,6 +134,17 @@ class Config:
                 where = f"{self.path} [{section}]" if section else str(self.path)
                 return Value(self._read(read, self._filled(table[name], where), f"{name} in {where}"), where)
         return Value(default, "default")
+
+    def daemon(self, name: str, flag: Any = None) -> Any:
+        """The value of a setting of the daemon."""
+        read, default, _ = DAEMON[name]
+        variable = "DIBS_DAEMON_" + name.upper()
+        if flag is not None:
+            return flag
+        if text := self._environ.get(variable):
+            return self._read(read, text, variable)
+        where = f"{self.path} [daemon]"
+        return self._read(read, self._filled(self._daemon[name], where), where) if name in self._daemon else default
 
     def url(self, queue: str) -> str:
         """The URL of a queue named in dibs.toml, with the environment filled in, and the settings that stand beside."""
@@ -200,11 +221,15 @@ def _find(folder: str) -> str | None:
         folder = above
 
 
-def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """(top settings, queues by name); BadInput for a name that is not known, or a queue without a URL."""
+def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, Any]]:
+    """(top settings, queues by name, the daemon's); BadInput for a name that is not known, or a queue without a URL."""
     top = dict(document)
     queues = top.pop("queues", {})
-    _no_unknown(path, "setting", top, (*SETTINGS, "queues"))
+    daemon = top.pop("daemon", {})
+    _no_unknown(path, "setting", top, (*SETTINGS, "queues", "daemon"))
+    if not isinstance(daemon, dict):
+        raise BadInput(f'{path}: daemon must be a table; write [daemon] and listen = "…" under it')
+    _no_unknown(path, "setting of [daemon]", daemon, tuple(DAEMON))
     if not isinstance(queues, dict) or not all(isinstance(table, dict) for table in queues.values()):
         raise BadInput(f'{path}: queues must be tables; write [queues.NAME] and url = "…" under it')
     for name, table in queues.items():
@@ -213,7 +238,7 @@ def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[
         _no_unknown(path, f"setting of [queues.{name}]", table, ("url", *PER_QUEUE, *PLACE))
         if "url" not in table:
             raise BadInput(f'{path}: [queues.{name}] has no url; add url = "…"')
-    return top, queues
+    return top, queues, daemon
 
 
 def _no_unknown(path: str, what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:

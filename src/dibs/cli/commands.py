@@ -35,6 +35,7 @@ GROUPS = {
     "Run": {
         "work": ("dibs.cli.work", "run a command or a function for each task"),
         "mcp": ("dibs.cli.mcp", "serve queues to coding agents, over the Model Context Protocol"),
+        "serve": ("dibs.cli.serve", "serve queues over HTTP, for workers that cannot reach them"),
         "demo": ("dibs.cli.demo", "see workers killed and stopped, and nothing lost"),
     },
     "Specs": {

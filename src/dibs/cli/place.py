@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dibs.queues.queue import Queue
 
-_REMOTE = ("s3", "gs", "az", "sqs", "postgres", "postgresql", "redis", "rediss")
+_REMOTE = ("s3", "gs", "az", "sqs", "postgres", "postgresql", "redis", "rediss", "http", "https")
 _PATHS = ("file", "dir", "lmdb", "specs")  # schemes whose body is a path
 _PATH_PARAMETERS = ("done", "leases", "locks")
 

@@ -24,6 +24,9 @@ BACKENDS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "redis": (("redis",), "dibs.queues.redis", "RedisQueue"),
     "rediss": (("rediss",), "dibs.queues.redis", "RedisQueue"),
     "lmdb": (("lmdb",), "dibs.queues.lmdb", "LmdbQueue"),
+    "http": (("http",), "dibs.queues.remote", "RemoteQueue"),
+    "https": (("https",), "dibs.queues.remote", "RemoteQueue"),
+    "unix": (("unix",), "dibs.queues.remote", "RemoteQueue"),
 }
 
 

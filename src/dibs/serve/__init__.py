@@ -1,0 +1,11 @@
+"""The daemon: queues that live elsewhere, over HTTP. Nobody needs it: what it serves stays the truth.
+
+gatehouse   who may come in: Host, Origin, token, size, time
+routes      the one table of what can be asked; `openapi` describes it, `asked` checks by it
+app         from a request to an answer
+desk        one served queue: its steps, and who holds what through it
+waiting     claims that wait: one thread a queue, however many wait
+sessions    connections that workers hold; what a dropped one had goes back
+remembered  answers, for whom they did not reach; `settling` finds out the same after a restart
+running     sockets, start and stop
+"""

@@ -1,0 +1,84 @@
+"""The description of the API (OpenAPI 3.1), made of the table of routes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dibs.queues.remote.wire import KINDS as ERRORS
+from dibs.serve.asked import KINDS, Field
+from dibs.serve.routes import PREFIX, ROUTES, TASK, Route
+
+
+def describe(version: str) -> dict[str, Any]:
+    paths: dict[str, dict[str, Any]] = {
+        PREFIX: {"get": {"operationId": "queues", "summary": "the queues that are served", "responses": _answers()}}
+    }
+    for route in ROUTES:
+        path = f"{PREFIX}/{{queue}}{route.path}"
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "dibs", "version": version, "description": "Queues served by a dibs daemon."},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {
+                "NewTask": _object(TASK),
+                "Error": {
+                    "type": "object",
+                    "required": ["error"],
+                    "properties": {
+                        "error": {
+                            "type": "object",
+                            "required": ["kind", "message"],
+                            "properties": {"kind": {"enum": sorted(ERRORS)}, "message": {"type": "string"}},
+                        }
+                    },
+                },
+            },
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    named = ["queue", *(["ref"] if "{ref}" in route.path else [])]
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.what,
+        "parameters": [
+            *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in named),
+            *(
+                {
+                    "name": field.name, "in": "query", "required": field.required,
+                    "description": field.what, "schema": KINDS[field.kind][0],
+                }
+                for field in route.query
+            ),
+        ],
+        "responses": _answers("text/plain" if route.raw else "application/json"),
+    }  # fmt: skip
+    if route.method == "POST":
+        required = any(field.required for field in route.body)
+        schema = _object(route.body)
+        if route.name == "push":
+            schema["properties"]["tasks"] = {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}}
+        operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _object(fields: Sequence[Field]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {field.name: {**KINDS[field.kind][0], "description": field.what} for field in fields},
+        "required": [field.name for field in fields if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _answers(kind: str = "application/json") -> dict[str, Any]:
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    codes = sorted({status for _, status in ERRORS.values()})
+    return {
+        "200": {"description": "done", "content": {kind: {}}},
+        **{str(status): {"description": "refused", "content": error} for status in codes},
+    }

@@ -1,0 +1,87 @@
+"""The contract over HTTP, whole, on a queue of files and one in memory; a part of it over a Unix socket.
+
+The daemon runs in a thread of the test process, with the test's clock on both sides. One test is left out: that a host
+that booted again counts no death. Behind a daemon leases are the daemon's, which knows of a silent client only
+that it is.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import dibs
+from dibs.clock import SYSTEM, Clock
+from dibs.queues.queue import Queue
+from dibs.queues.remote import RemoteQueue
+from dibs.testing import ManualClock, QueueContract
+from dibs.testing.harness import Contract
+from dibs.testing.topics.basics import Basics
+from dibs.testing.topics.guards import Guards
+from dibs.testing.topics.keeping import Keeping
+from dibs.testing.topics.leases import Leases
+from dibs.testing.topics.races import Races
+from dibs.testing.topics.waiting import Waiting
+from disk.shifted import ShiftedFs
+from serve.daemon import Daemon
+
+
+class Serving(Contract):
+    capabilities = RemoteQueue.capabilities
+    race_tasks = 300
+    thread_tasks = 200
+
+    @pytest.fixture(autouse=True)
+    def _serve(self, _prepare: None) -> Iterator[None]:
+        self._daemons: dict[bool, Daemon] = {}
+        yield
+        for queue in self._opened:
+            queue.close()
+        for daemon in self._daemons.values():
+            daemon.stop()
+
+    def daemon(self, *, real: bool) -> Daemon:
+        """One for the tests' own time, one for real time."""
+        if real not in self._daemons:
+            clock: Clock = SYSTEM if real else self.clock
+            self._daemons[real] = Daemon(lambda: self.behind(clock), path=self.socket(), clock=clock)
+        return self._daemons[real]
+
+    def behind(self, clock: Clock) -> Queue:
+        fs = ShiftedFs(clock) if isinstance(clock, ManualClock) else None
+        return dibs.open(f"file:{self.tmp_path}/q?sync=off", pid=None, clock=clock, fs=fs)
+
+    def socket(self) -> str | None:
+        return None
+
+    def place(self) -> str:
+        return self.daemon(real=True).url
+
+    def make_queue(self, **options: Any) -> Queue:
+        daemon = self.daemon(real=options["clock"] is SYSTEM)
+        return dibs.open(self.url(daemon), **options)
+
+    def url(self, daemon: Daemon) -> str:
+        return daemon.url
+
+
+class TestRemoteFiles(Serving, QueueContract):
+    test_a_host_that_booted_again_counts_no_death = None  # type: ignore[assignment]
+
+
+class TestRemoteMemory(Serving, QueueContract):
+    test_a_host_that_booted_again_counts_no_death = None  # type: ignore[assignment]
+
+    def behind(self, clock: Clock) -> Queue:
+        return dibs.open(f"memory:{self.tmp_path}", pid=None, clock=clock)
+
+
+class TestRemoteUnix(Serving, Basics, Leases, Guards, Keeping, Waiting, Races):
+    def socket(self) -> str:
+        return f"{self.tmp_path}/s"
+
+    def place(self) -> str:
+        return self.url(self.daemon(real=True))
+
+    def url(self, daemon: Daemon) -> str:
+        return f"unix:{self.socket()}/q"
