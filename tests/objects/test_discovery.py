@@ -209,7 +209,7 @@ def test_a_wrong_setting_is_told_what_is_wrong(url: Url, tmp_path: Path) -> None
     for settings, text in (
         ({"discover": "magic"}, "use listing, mirror:PATH, manifest, or the URL of another queue (file:, memory:"),
         ({"discover": "mirror:"}, "use listing, mirror:PATH"),
-        ({"discover": "http://x/y"}, "use listing, mirror:PATH"),
+        ({"discover": "ftp://x/y"}, "use listing, mirror:PATH"),
         ({"discover": "manifest", "mirror": "m"}, "both mirror= and discover= are given"),
         ({"relist": "soon"}, "number of seconds"),
         ({"discover": f"dir:{tmp_path}"}, "cannot hold names"),
