@@ -76,6 +76,7 @@ class DibsWork(Dibs):
         super().__init__()
         self.name = "dibs work --call --batch"
         self.pushes = False
+        self.batched = True  # as many tasks as others that fetch many: of few, the untimed first fetch is a large part
 
     def commands(self, url: str, processes: int, setting: int, idle: bool = False) -> list[list[str]]:
         ending = [] if idle else ["--until-empty"]
