@@ -8,9 +8,10 @@ from typing import Any
 
 from dibs.clock import SYSTEM, Clock
 from dibs.queues.queue import Queue
-from dibs.serve.app import Door, House
+from dibs.serve.app import Door
 from dibs.serve.desk import Desk
 from dibs.serve.gatehouse import Gatehouse
+from dibs.serve.house import House
 from dibs.serve.running import Running, listen_tcp, listen_unix
 from dibs.serve.tokens import Tokens
 

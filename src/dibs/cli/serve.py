@@ -66,9 +66,10 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
 
     from dibs.queues.remote.address import token_file
     from dibs.serve import running, tokens
-    from dibs.serve.app import Door, House
+    from dibs.serve.app import Door
     from dibs.serve.desk import Desk
     from dibs.serve.gatehouse import Gatehouse
+    from dibs.serve.house import House
 
     host, port = running.split_listen(config.daemon("listen", args.listen))
     kept_in = os.path.abspath(os.path.expanduser(config.daemon("token", args.token) or token_file()))

@@ -2,7 +2,9 @@
 
 gatehouse   who may come in: Host, Origin, token, size, time
 routes      the one table of what can be asked; `openapi` describes it, `asked` checks by it
+places      what is asked of the daemon as a whole
 app         from a request to an answer
+house       the queues that are served, and what runs beside them
 desk        one served queue: its steps, and who holds what through it
 waiting     claims that wait: one thread a queue, however many wait
 sessions    connections that workers hold; what a dropped one had goes back

@@ -11,7 +11,8 @@ from typing import Any
 
 from dibs.errors import BadInput, MissingExtra, StorageError
 from dibs.queues.remote.wire import PORT
-from dibs.serve.app import Door, House
+from dibs.serve.app import Door
+from dibs.serve.house import House
 
 HEAD_SECONDS = 15.0  # within which a connection must have asked something
 IDLE_SECONDS = 75
@@ -101,6 +102,7 @@ class Running:
 
     async def serve(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until `stop`."""
+        await self._house.start()
         serving = [asyncio.ensure_future(server.serve(sockets=[own])) for server, own in self._servers]
         try:
             while not self.started and not any(task.done() for task in serving):

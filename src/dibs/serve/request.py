@@ -1,0 +1,35 @@
+"""What a client asks, as it came in."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from dibs.queues.remote.wire import ATTEMPT_HEADER
+from dibs.serve.refusal import Refusal
+
+
+class Request:
+    def __init__(self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> None:
+        self.method: str = scope["method"]
+        self.receive = receive
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.path = raw.partition(b"?")[0].decode("latin-1")
+        self.parts = [unquote(part, errors="replace") for part in self.path.split("/")[1:]]
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        self._query: bytes = scope.get("query_string", b"")
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        try:
+            return parse_qs(self._query.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
+        except ValueError:
+            raise Refusal("bad-input", "the URL has too many settings; give at most 100") from None
+
+    @property
+    def attempt(self) -> int:
+        text = self.headers.get(ATTEMPT_HEADER.lower(), "1")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+    async def hung_up(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
