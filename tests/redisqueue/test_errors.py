@@ -199,6 +199,6 @@ def test_warnings_are_one_line_each_and_said_once(own_server: Callable[..., OwnS
 
 def test_a_good_server_gives_no_warning(own_server: Callable[..., OwnServer]) -> None:
     server = own_server("--save", "", "--appendonly", "yes", "--maxmemory-policy", "volatile-lru")
-    code = f"import dibs; dibs.open({server.url(settings='')!r}).push(1)"
+    code = f"import dibs\nwith dibs.open({server.url(settings='')!r}) as queue: queue.push(1)"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""

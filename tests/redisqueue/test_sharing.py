@@ -136,7 +136,7 @@ def test_all_keys_have_one_hash_tag(queue: Queue, redis_server: Server) -> None:
 
 def test_a_purged_queue_leaves_only_its_frame(queue: Queue, redis_server: Server) -> None:
     for n in range(20):
-        queue.push(n, key=f"k{n}", labels=["x"], after=[f"k{n - 1}"] if n else [])
+        queue.push(n, key=f"k{n}", labels=["x"] * (n % 2), after=[f"k{n - 1}"] if n else [])
     while (lease := queue.claim()) is not None:
         lease.complete(lease.payload)
     assert queue.purge(older_than=0) == 20

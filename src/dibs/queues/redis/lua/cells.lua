@@ -19,6 +19,7 @@ local LINE_START = 1700000000000
 local DRIFT = 1.02          -- a holder's clock may run this much slower than the server's
 local LONGEST_HISTORY = 50
 local FEW = 100             -- of anything done besides what was asked
+local PLAIN = '50'          -- the facet of a task of normal priority, without project and labels
 
 local woken = false         -- there is something for claimers who wait
 local counted = {}          -- changes of `counts`, written once, by `done`
@@ -43,7 +44,11 @@ local function read(id)
   return cell
 end
 
+-- The plainest tasks are most of them. Those are not counted: `stats` finds them as what the others leave of a state.
 local function count(state, facet, number)
+  if facet == PLAIN then
+    return
+  end
   local name = state .. ':' .. facet
   counted[name] = (counted[name] or 0) + number
 end
