@@ -13,6 +13,7 @@
     [queues.shared]
     url = "${DATABASE_URL}"                           # ${NAME} is the environment's
     schema = "work"                                   # these become settings of the URL: see PLACE
+    specs = ".dibs/specs"                             # `dibs serve` pushes what is ready there
 
     [daemon]                                          # of `dibs serve`: see DAEMON
     listen = "127.0.0.1:8750"
@@ -75,6 +76,14 @@ def _text(value: str) -> str:
     return value
 
 
+def _texts(value: str | list[str]) -> tuple[str, ...]:
+    """A list of texts; in the environment with commas between."""
+    items = [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
+        raise BadInput(f"{value!r} is not acceptable; write a list of texts")
+    return tuple(items)
+
+
 # name -> (how it is read, default, what it is)
 SETTINGS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "queue": (_text, "file:.dibs/queues/default", "the queue used when none is given, or `.`"),
@@ -92,7 +101,9 @@ DAEMON: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "socket": (_text, None, "the Unix socket to listen on, or none"),
     "token": (_text, None, "the file that the token is kept in"),
     "grace": (duration, 5.0, "how long a worker whose connection dropped may take to come back"),
+    "mask": (_texts, (), "keys of payloads whose values the dashboard hides"),
 }
+SPECS = "specs"  # of a queue: the specs that `dibs serve` pushes to it
 PER_QUEUE = tuple(name for name in SETTINGS if name != "queue")
 PLACE = ("queue", "schema", "prefix", "pool_size", "pooler", "retention", "region", "endpoint")
 _MANY_QUEUES = ("postgres", "postgresql", "redis", "rediss")
@@ -167,6 +178,12 @@ class Config:
         settings = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in beside.items())
         return f"{url}{'&' if '?' in url else '?'}{settings}"
 
+    def specs(self, queue: str) -> str | None:
+        """The specs that feed a queue named in dibs.toml: a folder, or a URL; None when none do."""
+        where = f"{self.path} [queues.{queue}]"
+        table = self.queues[queue]
+        return self._read(_text, self._filled(table[SPECS], where), f"{SPECS} in {where}") if SPECS in table else None
+
     def _read(self, read: Callable[[Any], Any], value: Any, where: str) -> Any:
         try:
             return read(value)
@@ -235,7 +252,7 @@ def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[
     for name, table in queues.items():
         if not all(char.isalnum() or char in "._-" for char in name) or not name[:1].isalnum():
             raise BadInput(f"{path}: queue name {name!r} is not acceptable; use letters, digits and . _ -")
-        _no_unknown(path, f"setting of [queues.{name}]", table, ("url", *PER_QUEUE, *PLACE))
+        _no_unknown(path, f"setting of [queues.{name}]", table, ("url", SPECS, *PER_QUEUE, *PLACE))
         if "url" not in table:
             raise BadInput(f'{path}: [queues.{name}] has no url; add url = "…"')
     return top, queues, daemon

@@ -55,6 +55,17 @@ def find(queue: str | None, queue_type: str | None = None, config: settings.Conf
     return Place(_absolute(_typed(str(queue), scheme), base), name, config)
 
 
+def find_specs(place: Place) -> Place | None:
+    """Where the specs are that feed a queue of dibs.toml, if any do."""
+    given = None if place.name is None else place.config.specs(place.name)
+    if given is None:
+        return None
+    url = _typed(given, "specs")
+    if split_url(url)[0] != "specs":
+        raise CommandError(f"specs of [queues.{place.name}] are {given!r}", "write a folder, or specs:…", USAGE)
+    return Place(_absolute(url, place.config.folder), None, place.config)
+
+
 def open_place(place: Place, *, create: bool = False, look: bool = False, **options: Any) -> Queue:
     """Open it; with `look`, without leaving a trace. A queue that lives in one process is refused: with the
     command it would be gone."""
