@@ -21,7 +21,7 @@ demo: $(VENV)/run ## set up, then watch 300 tasks survive a kill and a stop
 	$(BIN)/dibs demo
 
 test: $(VENV)/dev ## set up, then run all tests, the simulation too
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/dev ## style, types, and which way imports point
 	$(BIN)/ruff check $(CODE)

@@ -17,13 +17,22 @@ pytest.register_assert_rewrite("dibs.testing")
 MEMORY = "/dev/shm"
 
 
-OPTIONAL = {"_strace.py": strace.works, "_faketime.py": lambda: shutil.which("faketime") is not None}
+OPTIONAL = {
+    "_strace.py": strace.works,
+    "_faketime.py": lambda: shutil.which("faketime") is not None,
+    "_cc.py": lambda: shutil.which("cc") is not None,
+}
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are processors: many tests wait for servers, or for time to pass."""
     return (os.cpu_count() or 1) * 3 // 2 + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that at the end no processor waits for another's last test."""
+    items.sort(key=lambda item: "simulation" not in item.path.parts)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
