@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from browser import chromium
 from disk import strace
-from servers.fixtures import moto, postgres, rclone, redis_server, seaweed
+from servers.fixtures import moto, postgres, rclone, redis_server, seaweed, valkey
 
-__all__ = ["moto", "postgres", "rclone", "redis_server", "seaweed"]
+__all__ = ["moto", "postgres", "rclone", "redis_server", "seaweed", "valkey"]
 
 pytest.register_assert_rewrite("dibs.testing")
 MEMORY = "/dev/shm"
@@ -21,6 +22,7 @@ OPTIONAL = {
     "_strace.py": strace.works,
     "_faketime.py": lambda: shutil.which("faketime") is not None,
     "_cc.py": lambda: shutil.which("cc") is not None,
+    "_browser.py": chromium.wanted,
 }
 
 

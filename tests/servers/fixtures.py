@@ -34,6 +34,12 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with shared.use("valkey", run_folder(tmp_path_factory)) as server:
+        yield server
+
+
 @pytest.fixture(scope="module")
 def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with shared.use("rclone", run_folder(tmp_path_factory)) as server:

@@ -24,6 +24,7 @@ KINDS = {
     "moto": "servers.moto_server",
     "rclone": "servers.rclone_server",
     "redis": "servers.redis_server",
+    "valkey": "servers.valkey_server",
     "postgres": "servers.postgres_server",
 }
 

@@ -31,9 +31,10 @@ def serving(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def running(folder: Path, port: int, *settings: str) -> Iterator["subprocess.Popen[bytes]"]:
+def running(folder: Path, port: int, *settings: str, which: str | None = None) -> Iterator["subprocess.Popen[bytes]"]:
     """One on this port, whose data is in this folder."""
-    command = [program(), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder), *(settings or IN_MEMORY)]
+    command = [which or program(), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
+    command += settings or IN_MEMORY
     with child.running(command, folder / "log", dict(os.environ)) as process:
         child.wait_ready(process, lambda: _ping(port))
         yield process
