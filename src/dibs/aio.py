@@ -231,6 +231,9 @@ class Queue:
     async def retry(self, ref: str) -> Task:
         return await self._run(self.sync.retry, ref)
 
+    async def set_priority(self, ref: str, priority: int | str) -> Task:
+        return await self._run(self.sync.set_priority, ref, priority)
+
     async def pause(self, reason: str = "") -> None:
         await self._run(self.sync.pause, reason)
 

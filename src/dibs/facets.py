@@ -1,6 +1,6 @@
 """Facets: what a task is filtered and counted by.
 
-Priority, project and labels never change after push, and few combinations occur in one queue. Each
+Project and labels never change after push, the priority seldom, and few combinations occur in one queue. Each
 combination has a short code that stands in the task's name, so filters and statistics read
 names only, never a million files. `facets/<code>` holds the combination for whoever reads the names.
 """

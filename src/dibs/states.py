@@ -38,6 +38,7 @@ class State(StrEnum):
 
 LIVE = frozenset({State.READY, State.SCHEDULED, State.BLOCKED, State.CLAIMED})
 TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
+WAITING = LIVE - {State.CLAIMED}
 
 STEPS: dict[str, tuple[frozenset[State], frozenset[State]]] = {
     "claim": (frozenset({State.READY}), frozenset({State.CLAIMED})),
@@ -49,6 +50,13 @@ STEPS: dict[str, tuple[frozenset[State], frozenset[State]]] = {
     "promote": (frozenset({State.SCHEDULED, State.BLOCKED}), frozenset({State.READY, State.SCHEDULED})),
     "cancel": (LIVE, frozenset({State.CANCELLED})),
     "retry": (frozenset({State.FAILED, State.CANCELLED}), frozenset({State.READY})),
+    "prioritise": (WAITING, WAITING),  # in the same state, at another place among those that wait
+}
+_INSTEAD = {
+    State.CLAIMED: "release it first, or wait until it is back in the queue",
+    State.COMPLETED: "push it again with that priority",
+    State.FAILED: "`dibs retry` it first",
+    State.CANCELLED: "`dibs retry` it first",
 }
 
 
@@ -132,6 +140,13 @@ def retry(cell: Cell) -> Cell:
     """A fresh start; the epochs go on."""
     check(cell, "retry")
     return Cell(State.READY, cell.epoch)
+
+
+def prioritise(cell: Cell) -> Cell:
+    """Nothing of the cell changes, and so no epoch: only what is not held has a place among those that wait."""
+    if cell.state not in WAITING:
+        raise Refused(f"cannot change the priority of a task that is {cell.state}; {_INSTEAD[cell.state]}")
+    return cell
 
 
 def backoff(first: float, longest: float, attempts: int, rng: "Random") -> float:

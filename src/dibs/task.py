@@ -2,7 +2,7 @@
 
 A `NewTask` is what somebody asks for; `make_task` checks it and gives it an id. A `Task` is the
 same thing in a queue, with where it stands now. Both are plain values; the record of a task
-(`to_record`) never changes after push, only its cell does (see `states`).
+(`to_record`) never changes after push but for its priority, only its cell does (see `states`).
 """
 
 import json
@@ -206,6 +206,12 @@ def priority_of(value: int | str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= PRIORITY_LIMIT:
         raise BadInput(f"priority {value} is out of range; use 0 to {PRIORITY_LIMIT}")
     return value
+
+
+def with_priority(record: dict[str, Any], priority: int) -> dict[str, Any]:
+    """The same record at another priority, with all else that it says, whoever wrote it."""
+    rest = {name: value for name, value in record.items() if name != "priority"}
+    return rest if priority == _BLANK.priority else {**rest, "priority": priority}
 
 
 def checked_key(key: str) -> str:

@@ -68,12 +68,14 @@ class Serving(Contract):
 
 class TestRemoteFiles(Serving, QueueContract):
     test_a_host_that_booted_again_counts_no_death = None  # type: ignore[assignment]
+    test_a_step_between_look_and_step_counts = None  # type: ignore[assignment]  # the daemon takes both
 
 
 if os.environ.get("DIBS_LONG"):  # the same again, whatever is behind it
 
     class TestRemoteMemory(Serving, QueueContract):
         test_a_host_that_booted_again_counts_no_death = None  # type: ignore[assignment]
+        test_a_step_between_look_and_step_counts = None  # type: ignore[assignment]
 
         def behind(self, clock: Clock) -> Queue:
             return dibs.open(f"memory:{self.tmp_path}", pid=None, clock=clock)

@@ -107,6 +107,27 @@ def test_working_on_tasks_loses_none_of_them() -> None:
     assert points > 120
 
 
+def test_a_changed_priority_survives_any_cut() -> None:
+    point = 0
+    over = False
+    while not over:
+        point += 1
+        disk, pushed, asked = Disk(), [], {50}
+        try:
+            queue = open_on(disk, point)
+            pushed.append(queue.push(1, project="p").id)
+            asked.add(77)
+            queue.set_priority(pushed[0], 77)
+            asked, over = {77}, True
+        except Cut:
+            pass
+        for seed in range(CUTS if pushed else 0):
+            found = list(open_on(disk.cut(random.Random(seed), strict=False)).tasks(project="p"))
+            assert [task.id for task in found] == pushed, f"cut before change {point}, seed {seed}"
+            assert {task.priority for task in found} <= asked
+    assert point > 20
+
+
 def test_without_sync_a_push_may_be_lost() -> None:
     """The disk of these tests does lose things; and sync=off does what it says."""
     _, failures = cut_everywhere(push_some, strict=True, sync=False)

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dibs.errors import BadInput, LeaseLost, Refused, TaskNotFound
+from dibs.errors import BadInput, LeaseLost, TaskNotFound
 from dibs.queues.queue import Queue
-from dibs.states import State
 
 from .hands import Hand, attempt
 from .stage import Stage
-from .world import LATEST, Process, Violation
+from .world import Process, Violation
 
 
 class Producer:
@@ -241,49 +240,6 @@ class Shell:
             stage.hands.drop(hand)
             if answer == "lost":
                 return
-
-
-class Meddler:
-    """Cancels, retries, looks, purges."""
-
-    def __init__(self, stage: Stage, rounds: int, *, purges: float, pace: float = 1.5, latest: int = 0) -> None:
-        self._stage = stage
-        self._rounds = rounds
-        self._purges = purges  # the share of rounds that are purges
-        self._pace = pace  # TTLs between two rounds, at most
-        self._latest = latest  # of how many pushed last one is chosen; 0: of all
-
-    def __call__(self, process: Process) -> None:
-        stage, rng = self._stage, self._stage.rng
-        queue = open_queue(stage, process)
-        for _ in range(self._rounds):
-            process.world.sleep(rng.random() * stage.ttl * self._pace)
-            if queue is None or stage.closing:
-                return
-            if rng.random() < self._purges:
-                older = rng.choice((0.0, 0.3, 1.0, 4.0, 12.0)) * stage.ttl
-                if stage.world.doubles:  # the record of a task that is over must outlive what was sent about it
-                    older = max(older, LATEST)
-                stage.keyring.purging = True
-                state = rng.choice((State.COMPLETED, State.CANCELLED, State.FAILED))
-                attempt(process, partial(queue.purge, state, older_than=older))
-            elif stage.pushed:
-                self._meddle(process, queue, rng.choice(stage.pushed[-self._latest :]).id)
-
-    def _meddle(self, process: Process, queue: Queue, task_id: str) -> None:
-        rng, truth = self._stage.rng, self._stage.truth
-        dice = rng.random()
-        if dice < 0.35:
-            done = attempt(process, lambda: queue.cancel(task_id), Refused, TaskNotFound)
-            if done is not None and not any(step.name == "cancel" for step in truth.steps[task_id]):
-                raise Violation("untrue answer", f"{process} was told that {task_id} is cancelled")
-        elif dice < 0.8:
-            if attempt(process, lambda: queue.retry(task_id), Refused, TaskNotFound) is not None:
-                self._stage.keyring.given(task_id)
-        elif dice < 0.9:
-            attempt(process, lambda: queue.why(task_id), TaskNotFound)
-        else:
-            attempt(process, lambda: (queue.stats(), queue.claimed(), list(queue.tasks())))
 
 
 def open_queue(stage: Stage, process: Process, *, pid: int | None = -1) -> Any:

@@ -24,6 +24,7 @@ from dibs.stores.store import Changed, Exists
 from dibs.task import Task, decode, encode
 from dibs.values import replace
 
+from .broken_priorities import CopyThenDelete, PrioritisedWhileHeld
 from .cloud import SimStore
 from .files_backend import FilesBackend
 from .locks import LocksBackend
@@ -252,7 +253,7 @@ VARIANTS: dict[str, Any] = {
     variant.__name__: variant
     for variant in (
         DeleteThenCreate, FinishUncompared, ReadThenWrite, NumberedRecords, ForeignWallClock, LateRenewal, BlindPush,
-        SlowHelper, OldReading, UnlookedSeed, UnlockedFile,
+        SlowHelper, OldReading, UnlookedSeed, UnlockedFile, CopyThenDelete, PrioritisedWhileHeld,
     )
 }  # fmt: skip
 

@@ -4,9 +4,10 @@ from typing import Protocol
 
 from dibs.states import Cell, State
 
-from .actors import Meddler, Producer, Shell, Worker, drain_once, open_queue
+from .actors import Producer, Shell, Worker, drain_once, open_queue
 from .locks import LockDrainer, LockUser
 from .machines import SimHost
+from .meddler import Meddler
 from .stage import Stage
 from .world import Process
 
@@ -109,6 +110,19 @@ class SeedWarCast(QueueCast):
             self._start_worker(stage.any_host())
         for number in range(3):
             stage.start(f"meddler{number}", stage.any_host(), Meddler(stage, 12, purges=0.5, pace=0.3, latest=2))
+
+
+class OrderWarCast(QueueCast):
+    """All about priorities: changed again and again, by several, while workers claim and release."""
+
+    def enter(self) -> None:
+        stage = self._stage
+        stage.start("push", stage.any_host(), Producer(stage, 5, pace=0.3))
+        for _ in range(3):
+            self._start_worker(stage.any_host())
+        for number in range(3):
+            body = Meddler(stage, 12, purges=0.1, pace=0.3, latest=2, orders=0.8)
+            stage.start(f"meddler{number}", stage.any_host(), body)
 
 
 class LockCast:

@@ -53,6 +53,11 @@ class FilesBackend:
             return
         task_id = (before or after)[0]  # type: ignore[index]
         try:
+            if before is not None and after is not None and before[2] != after[2]:
+                if before[:2] != after[:2]:
+                    raise Violation("illegal step", f"{source} became {target}")
+                self._truth.prioritise(task_id, after[2])
+                return
             if before is not None and after is not None and before[0] != after[0]:
                 raise Violation("illegal step", f"{source} became {target}")
             record = json.loads(data) if before is None else None
@@ -62,9 +67,10 @@ class FilesBackend:
             raise
 
 
-def _cell(path: str) -> tuple[str, Cell] | None:
+def _cell(path: str) -> tuple[str, Cell, int] | None:
+    """Of whom a path is, where it stands, and at which priority."""
     state = _STATES.get(path[3:6])
     if state is None:
         return None
     name = parse_name(path.rpartition("/")[2], state)
-    return None if name is None else (name.id, name.cell(state))
+    return None if name is None else (name.id, name.cell(state), name.priority)

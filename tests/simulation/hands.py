@@ -50,6 +50,9 @@ class Hands:
         if name not in self._truth.leased:
             raise Violation("two holders", f"{process} was given epoch {lease.epoch} of {lease.id}, which never was")
         self._taken[name] = process
+        known = self._truth.priorities[lease.id][-1]
+        if self._truth.holds(lease.id, lease.epoch) and lease.task.priority != known:
+            raise Violation("untrue answer", f"{process} was given {lease.id} at {lease.task.priority}, not at {known}")
         return self.adopt(process, lease)
 
     def adopt(self, process: Process, lease: Lease) -> Hand:

@@ -29,7 +29,7 @@ class Lock:
         self.epoch = held.epoch
         self.worker = held.session
         self.state = "held"
-        self.task = SimpleNamespace(max_runtime=None)
+        self.task = SimpleNamespace(max_runtime=None, priority=50)
         self.queue = self
 
     @property

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from . import machines
-from .cast import Cast, KeyWarCast, LockCast, QueueCast, SeedWarCast
+from .cast import Cast, KeyWarCast, LockCast, OrderWarCast, QueueCast, SeedWarCast
 from .directory_backend import DirectoryBackend
 from .files_backend import FilesBackend
 from .files_store_backend import FileStoreBackend
@@ -26,6 +26,8 @@ BACKENDS: dict[str, tuple[type, type]] = {
     "files-keys": (FilesBackend, KeyWarCast),
     "stored-keys": (StoredBackend, KeyWarCast),
     "stored-seeds": (StoredBackend, SeedWarCast),
+    "files-order": (FilesBackend, OrderWarCast),
+    "specs-order": (SpecsBackend, OrderWarCast),
     "locks": (LocksBackend, LockCast),
 }
 EVENTS = 120

@@ -102,11 +102,18 @@ class SpecsBackend:
             try:
                 if folder == FOLDER and path == target and name.removesuffix(SUFFIX) not in self._truth.cells:
                     self._truth.change(name.removesuffix(SUFFIX), None, Cell(State.READY))
+                elif folder == FOLDER and path == target:
+                    self._saved(name.removesuffix(SUFFIX))
                 elif folder == LOCKS and name.endswith(LOCK):
                     self._locked(name.removesuffix(LOCK))
             except Violation as violation:
                 self._world.failed(violation)
                 raise
+
+    def _saved(self, task_id: str) -> None:
+        priority = self._spec(task_id).priority
+        if priority != self._truth.priorities[task_id][-1]:
+            self._truth.prioritise(task_id, priority)
 
     def _locked(self, task_id: str) -> None:
         before, lease = self._truth.cells[task_id], self._record(LOCKS, task_id + LOCK)

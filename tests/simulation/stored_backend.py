@@ -75,9 +75,21 @@ class StoredBackend:
                 raise Violation("risen", f"task {task_id} is over and purged, and goes on as {now}")
             (self._void.discard if after is None else self._void.add)(task_id)
             return
-        if was != now:
+        priority = _priority(after)
+        changed = was is not None and priority not in (None, self._truth.priorities[task_id][-1])
+        if changed and was == now:
+            self._truth.prioritise(task_id, priority or 0)
+        elif changed and now is not None:
+            raise Violation("illegal step", f"task {task_id} got priority {priority} with another step")
+        elif was != now:
             pushed = was is None and after is not None
             self._truth.change(task_id, was, now, seen(Entry(after or b"", "")).record.data["task"] if pushed else None)
+
+
+def _priority(data: bytes | None) -> int | None:
+    """None where the cell does not say it: its seed does."""
+    task = None if data is None else seen(Entry(data, "")).record.data.get("task")
+    return None if task is None else task.get("priority", 50)
 
 
 def _cell(data: bytes | None) -> Cell | None:

@@ -17,6 +17,7 @@ from .broken import (
     UnlookedSeed,
     broken,
 )
+from .broken_priorities import CopyThenDelete, PrioritisedWhileHeld
 from .schedule import Outcome, run
 
 WITHIN = 5000
@@ -79,3 +80,11 @@ def test_a_first_step_that_does_not_look_for_its_seed_is_caught() -> None:
 
 def test_a_file_that_is_written_without_its_lock_is_caught() -> None:
     caught(UnlockedFile, "illegal step", "epoch twice", "risen")
+
+
+def test_a_priority_changed_by_copying_is_caught() -> None:
+    caught(CopyThenDelete, "not one cell")
+
+
+def test_a_priority_changed_while_the_task_is_held_is_caught() -> None:
+    caught(PrioritisedWhileHeld, "illegal step")

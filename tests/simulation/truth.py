@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dibs.states import LIVE, TERMINAL, Cell, State
+from dibs.states import LIVE, TERMINAL, WAITING, Cell, State
 
 from .world import Violation, World
 
@@ -26,6 +26,7 @@ class Truth:
         self.steps: dict[str, list[Step]] = {}
         self.keys: dict[str, str] = {}  # task -> key
         self.after: dict[str, tuple[str, ...]] = {}
+        self.priorities: dict[str, list[int]] = {}  # that it ever had; the last is the one it has
         self.purged: dict[str, Cell] = {}
         self.leased: set[tuple[str, int]] = set()
         self.observers: list[Observer] = []
@@ -42,8 +43,8 @@ class Truth:
         self.steps.setdefault(task_id, []).append(
             Step(step, epoch, self._world.current or self._world.late_for, self._world.now)
         )
-        if record is not None:
-            self._note(task_id, record)
+        if before is None:
+            self._note(task_id, record or {})
         if after is None:
             assert before is not None
             self.purged[task_id] = self.cells.pop(task_id)
@@ -55,7 +56,19 @@ class Truth:
             for observer in self.observers:
                 observer(task_id, step, before, after)
 
+    def prioritise(self, task_id: str, priority: int) -> None:
+        """The medium has another priority for a task that stands as before. Raises Violation."""
+        cell = self.cells.get(task_id)
+        if cell is None or cell.state not in WAITING:
+            raise Violation("illegal step", f"task {task_id} got priority {priority} while {show(cell)}")
+        self.priorities[task_id].append(priority)
+        by = self._world.current or self._world.late_for
+        self.steps[task_id].append(Step("prioritise", cell.epoch, by, self._world.now))
+        if self._world.tracing:
+            self._world.say(f"PRIORITISE {task_id[-6:]}: {priority}, {show(cell)}")
+
     def _note(self, task_id: str, record: Mapping[str, Any]) -> None:
+        self.priorities[task_id] = [record.get("priority", 50)]
         if "key" in record:
             self.keys[task_id] = record["key"]
         if "after" in record:

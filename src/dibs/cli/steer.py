@@ -1,4 +1,4 @@
-"""pause, resume, cancel, retry, purge: what an operator does to a queue."""
+"""pause, resume, cancel, retry, priority, purge: what an operator does to a queue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 
-from dibs.cli.arguments import add_json, add_queue, duration
+from dibs.cli.arguments import add_json, add_queue, duration, priority_value
 from dibs.cli.exits import DONE, USAGE, CommandError, code_of, lines_of
 from dibs.cli.output import emit, say
 from dibs.cli.place import opened
@@ -24,13 +24,16 @@ def configure(parser: ArgumentParser, command: str) -> None:
     add = parser.add_argument
     if command == "pause":
         add("--reason", metavar="TEXT", default="", help="shown by why, stats and watch")
-    if command in ("cancel", "retry"):
+    many = command in ("cancel", "retry", "priority")
+    if many:
         add(
             "refs",
             metavar="ID|KEY",
             nargs="*" if command == "retry" else "+",
             help="ids or keys; - reads them as lines",
         )
+    if command == "priority":
+        add("priority", metavar="PRIORITY", type=priority_value, help="0 to 9999, or low, normal, high or critical")
     if command == "retry":
         add("--all", action="store_true", help="every failed task")
         add("--project", metavar="NAME", help="with --all: only of this project")
@@ -45,7 +48,6 @@ def configure(parser: ArgumentParser, command: str) -> None:
             default=DEFAULT_AGE,
             help="only those that ended longer ago than that (default 1h)",
         )
-    many = command in ("cancel", "retry")
     add_json(parser, "JSON lines on stdout, one a task" if many else "one JSON object on stdout")
 
 
@@ -86,8 +88,21 @@ def _retry(queue: Queue, args: Namespace) -> int:
     return _each(queue.retry, [task.id for task in failed], args)
 
 
-def _each(step: Callable[[str], Task], refs: Iterable[str], args: Namespace) -> int:
-    """Take the step for each. One that is refused is told on stderr, the others go on, and the exit code is 1."""
+def _priority(queue: Queue, args: Namespace) -> int:
+    def step(ref: str) -> Task:
+        return queue.set_priority(ref, args.priority)
+
+    return _each(step, _refs(args.refs), args, lambda task: f"{task.priority}")
+
+
+def _each(
+    step: Callable[[str], Task],
+    refs: Iterable[str],
+    args: Namespace,
+    now: Callable[[Task], str] = lambda task: task.state,
+) -> int:
+    """Take the step for each, and print its id and what it is `now`.
+    One that is refused is told on stderr, the others go on, and the exit code is 1."""
     done = 0
     worst = DONE
     for ref in refs:
@@ -102,7 +117,7 @@ def _each(step: Callable[[str], Task], refs: Iterable[str], args: Namespace) -> 
         if args.json:
             emit(task.to_json())
         else:
-            print(f"{task.id}  {task.state}")
+            print(f"{task.id}  {now(task)}")
     if not done and worst == DONE:
         say("no task was named; nothing to do")
     return worst
@@ -131,6 +146,7 @@ _COMMANDS: dict[str, Callable[[Queue, Namespace], int]] = {
     "resume": _resume,
     "cancel": _cancel,
     "retry": _retry,
+    "priority": _priority,
     "purge": _purge,
 }
 
@@ -167,6 +183,16 @@ Examples:
   dibs retry queues/scrape example.com
   dibs retry queues/scrape --all
   dibs retry queues/scrape --all --project shop
+""",
+    ),
+    "priority": (
+        "Change the priority of tasks that wait: ready, scheduled or blocked. They keep it through retries and moves. "
+        "One that is held or over is refused.",
+        """
+Examples:
+  dibs priority queues/scrape example.com high
+  dibs priority queues/scrape 019a8a2f3b4c7d5e8f00112233445566 example.org 150
+  dibs list queues/scrape --project shop --limit 0 --json | jq -r .id | dibs priority queues/scrape - low
 """,
     ),
     "purge": (

@@ -20,7 +20,7 @@ from dibs.queues.held import Lease
 from dibs.queues.views import Capabilities, Claim, Detail, Stats, Why
 from dibs.queues.why import explain
 from dibs.states import State
-from dibs.task import NewTask, Task, checked_number, encode, make_task
+from dibs.task import NewTask, Task, checked_number, encode, make_task, priority_of
 
 if TYPE_CHECKING:
     from dibs.queues.gate import Gate
@@ -341,6 +341,18 @@ class Queue(ABC):
     @abstractmethod
     def retry(self, ref: str) -> Task:
         """Put a failed or cancelled task back, with fresh attempts and the epochs going on."""
+
+    def set_priority(self, ref: str, priority: int | str) -> Task:
+        """Give a task that waits another place in the order. It keeps that through whatever happens to it later.
+
+        One step; setting the same again changes nothing. Refused when it is held or over. Unsupported where
+        `capabilities.prioritises` is false.
+        """
+        return self._prioritise(ref, priority_of(priority))
+
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        scheme = self.url.partition(":")[0]
+        raise Unsupported(f"{scheme}: has no priorities; use a queue for each, or file: with `dibs push --priority`")
 
     @abstractmethod
     def pause(self, reason: str = "") -> None:

@@ -21,6 +21,7 @@ class Capabilities:
     order: bool = True  # higher priority first, roughly oldest first
     owned: bool = True  # payloads come back as pushed, an ended task frees its key, purge deletes; else: others' files
     records: bool = True  # tasks can be looked up, listed and steered; results, errors and ended tasks are kept
+    prioritises: bool = True  # the priority of a task that waits can be changed
     admits: bool = True  # whole tasks can be moved and copied here and away, with id, attempts and history
 
 

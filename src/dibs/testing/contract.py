@@ -15,6 +15,8 @@ from dibs.testing.topics.leases import Leases
 from dibs.testing.topics.limits import Limits
 from dibs.testing.topics.moving import Moving
 from dibs.testing.topics.order import Order
+from dibs.testing.topics.priorities import Priorities
+from dibs.testing.topics.priority_races import PriorityRaces
 from dibs.testing.topics.races import Races
 from dibs.testing.topics.scheduling import Scheduling
 from dibs.testing.topics.steering import Steering
@@ -24,6 +26,6 @@ from dibs.testing.topics.waiting import Waiting
 
 class QueueContract(
     Basics, Order, KeyRules, Filters, Scheduling, Dependencies, Leases, Fencing, Guards, Keeping, Hosts, Attempts,
-    Steering, Views, Batches, Chains, Waiting, Limits, Races, Moving,
+    Steering, Priorities, Views, Batches, Chains, Waiting, Limits, Races, PriorityRaces, Moving,
 ):  # fmt: skip
     """The whole contract. See `dibs.testing` for how to use it, `dibs.testing.harness` for the hooks."""

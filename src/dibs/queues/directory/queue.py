@@ -42,8 +42,9 @@ class DirectoryQueue(LockQueue):
     """A queue that is a folder of files."""
 
     capabilities = Capabilities(
-        facets=False, scheduling=False, dependencies=False, settings=False, order=False, owned=False, admits=False
-    )
+        facets=False, scheduling=False, dependencies=False, settings=False, order=False, owned=False,
+        prioritises=False, admits=False,
+    )  # fmt: skip
     idle_seconds = 0.5
     _steps: Steps
 

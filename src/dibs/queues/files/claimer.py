@@ -116,6 +116,8 @@ class Claimer:
         try:
             record = checked_record(decode(self._read_file(path)))
             if record["id"] == task_id:
+                if facet != "50" or "priority" in record:  # the name counts: it may have changed since the push
+                    record["priority"] = int(facet.partition("-")[0])
                 return record
             reason = f"its record is that of task {record['id']}"
         except FileNotFoundError:

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from dibs.errors import BadInput
 from dibs.facets import facet_of
-from dibs.queues.files.finder import Found
+from dibs.queues.files.finder import Found, as_named
 from dibs.queues.files.layout import is_shard, parse_name
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.waits import Waits
@@ -133,7 +133,8 @@ class Departing:
             return None
         cell = parsed.cell(State.BLOCKED)._replace(state=State(state), due=int(due) / 1000)
         path = f"{folder}/{name}"
-        return self._packed(task_from_record(decode(self._fs.read(path)), cell), cell, path)
+        task = task_from_record(decode(self._fs.read(path)), cell)
+        return self._packed(as_named(task, parsed), cell, path)
 
     def _packed(self, task: Task, cell: Cell, path: str) -> Parcel:
         history = self._parts.notes.history(task.id, cell, self._notes_of(task.id)) if cell.epoch else ()

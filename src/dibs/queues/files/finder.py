@@ -14,6 +14,7 @@ from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, is_hour, is_le
 from dibs.queues.views import Stats
 from dibs.states import Cell, State
 from dibs.task import Task, decode, task_from_record
+from dibs.values import replace
 
 SAMPLE = 5000
 ANY_ID = "0" * 32
@@ -76,7 +77,7 @@ class Finder:
     def read(self, found: Found) -> Task:
         """Raises FileNotFoundError when it moved on, BadInput when the file is damaged or may not be read."""
         try:
-            return task_from_record(decode(self._fs.read(found.path)), found.cell)
+            return as_named(task_from_record(decode(self._fs.read(found.path)), found.cell), found.name)
         except PermissionError as error:
             raise BadInput(f"cannot be read: {error.strerror}") from None
 
@@ -103,7 +104,7 @@ class Finder:
         for state in State:
             counts: Counter[str] = Counter()  # by what follows the id: few differ, so few need parsing
             for folder in self.folders(state):
-                counts.update(text[32:] for text in self._list(folder))
+                counts.update(self._tails(folder))
             states[state] = 0
             for rest, count in counts.items():
                 name = parse_name(f"{ANY_ID}{rest}", state)
@@ -118,6 +119,9 @@ class Finder:
                     _add(labels, label, state, count)
         workers = sum(name.endswith(".json") for name in self._list(self._layout.folder("workers")))
         return Stats(states=states, priorities=priorities, projects=projects, labels=labels, workers=workers)
+
+    def _tails(self, folder: str) -> Counter[str]:
+        return Counter(text[32:] for text in self._list(folder))
 
     def folders(self, state: State) -> Iterator[str]:
         """Every folder that may hold tasks of a state; higher priorities, or earlier times, first."""
@@ -179,6 +183,11 @@ class Finder:
             return facet_from_record(decode(self._fs.read(f"{self._layout.folder('facets')}/{code}")))
         except (FileNotFoundError, PermissionError, BadInput):
             return Facet(int(code.partition("-")[0]))
+
+
+def as_named(task: Task, name: Name) -> Task:
+    """The record says which priority it was pushed with, the name which it has now."""
+    return task if task.priority == name.priority else replace(task, priority=name.priority)
 
 
 def _add(table: dict, name: object, state: State, count: int) -> None:  # type: ignore[type-arg]

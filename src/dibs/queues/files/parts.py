@@ -12,6 +12,7 @@ from dibs.liveness import Watch
 from dibs.queues.files.cells import Cells
 from dibs.queues.files.finder import Finder
 from dibs.queues.files.fs import Fs
+from dibs.queues.files.known_facets import KnownFacets
 from dibs.queues.files.layout import Layout
 from dibs.queues.files.notes import Notes
 from dibs.queues.files.root import Root
@@ -41,6 +42,10 @@ class Parts:
     @cached_property
     def finder(self) -> Finder:
         return Finder(self.fs, self.layout)
+
+    @cached_property
+    def facets(self) -> KnownFacets:
+        return KnownFacets(self.fs, self.layout, sync=self.sync)
 
     @cached_property
     def notes(self) -> Notes:

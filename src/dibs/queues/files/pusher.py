@@ -24,7 +24,6 @@ class Pusher:
         self._cells = parts.cells
         self._finder = parts.finder
         self._waits = waits
-        self._known_facets: set[str] = set()
 
     def push(self, tasks: list[Task], now: float) -> list[Task]:
         data = {task.id: encode(task.to_record()) for task in tasks}
@@ -100,19 +99,7 @@ class Pusher:
             self._cells.swap(task.id, found.name.facet, found.cell, cancel(found.cell))
 
     def _register_facets(self, tasks: list[Task]) -> set[str]:
-        folder = self._layout.folder("facets")
-        touched = set()
-        for facet in {facet_of(task) for task in tasks}:
-            code = facet.code
-            if "-" not in code or code in self._known_facets:
-                continue
-            if not self._fs.exists(f"{folder}/{code}"):
-                scratch = self._layout.scratch(f"{tasks[0].id}.note")
-                self._fs.write(scratch, facet.to_bytes(), sync=self._cells.sync)
-                self._fs.rename(scratch, f"{folder}/{code}")
-            touched.add(folder)  # even if another pusher wrote it: it may not have synced it yet
-            self._known_facets.add(code)
-        return touched
+        return self._parts.facets.register(map(facet_of, tasks), f"{tasks[0].id}.note") if tasks else set()
 
     def _sync(self, folders: set[str], *, few: bool) -> None:
         if few:

@@ -302,6 +302,13 @@ class FilesQueue(Queue):
         self._parts.ring()
         return task
 
+    @told("change the priority of a task of")
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        task = self._steering.prioritise(lambda: self._locate(ref), self._read, priority)
+        if task.state is State.READY:
+            self._came_in()  # who takes only low priorities may want it now
+        return task
+
     @told("pause")
     def pause(self, reason: str = "") -> None:
         self._steering.pause(reason)

@@ -1,15 +1,18 @@
-"""Steering: what people and completers do to tasks they do not hold: cancel, retry, unblock, purge, pause."""
+"""Steering: what people and completers do to tasks they do not hold: cancel, retry, prioritise,
+unblock, purge, pause."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from dibs import states
 from dibs.errors import BadInput, Refused, StorageError
-from dibs.facets import facet_of
+from dibs.facets import Facet, facet_of
 from dibs.queues.files.finder import Found
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.waits import Waits
 from dibs.states import Cell, State
 from dibs.task import Task, decode, encode, new_id
+from dibs.values import replace
 
 TRIES = 100
 
@@ -39,6 +42,34 @@ class Steering:
                 self._step(locate, read, lambda task, seen: states.cancel(seen))
                 raise Refused(f"cannot retry task {task.id}: its key {task.key!r} was taken by task {owner} meanwhile")
         return task.standing(cell)
+
+    def prioritise(self, locate: Callable[[], Found], read: Callable[[Found], Task], priority: int) -> Task:
+        """One rename: the priority is a part of the name, and in `pending/` of the folder."""
+        parts = self._parts
+        for _ in range(TRIES):
+            found = locate()
+            cell = states.prioritise(found.cell)
+            task = read(found)
+            if found.name.priority == priority:
+                return task
+            facet = self._facet(found, task)._replace(priority=priority)
+            folders = parts.facets.register([facet], f"{new_id(parts.clock)}.note")
+            target = parts.layout.path(found.name.id, facet.code, cell)
+            if parts.sync:
+                for folder in folders:
+                    parts.cells.sync_folders(folder)
+            if parts.cells.move(found.path, target):
+                if parts.sync:
+                    with suppress(FileNotFoundError):  # it has moved on, and the folder was tidied away
+                        parts.cells.sync_folders(target.rpartition("/")[0])
+                return replace(task.standing(cell), priority=priority)
+            parts.clock.sleep(0.01)
+        raise StorageError(f"task {found.name.id} keeps moving; try again")
+
+    def _facet(self, found: Found, task: Task) -> Facet:
+        """By the task's own record; of a damaged one by what is known of the code in its name."""
+        facet = facet_of(task)
+        return facet if facet.code == found.name.facet else self._parts.finder.facet(found.name.facet)
 
     def _step(
         self, locate: Callable[[], Found], read: Callable[[Found], Task], decide: Callable[[Task, Cell], Cell]
@@ -79,7 +110,7 @@ class Steering:
             return False
         early = task.not_before is not None and task.not_before > self._parts.store_time()
         cell = states.promote(found.cell, task.not_before or 0.0) if early else states.promote(found.cell)
-        return self._parts.cells.swap(task_id, facet_of(task).code, found.cell, cell)
+        return self._parts.cells.swap(task_id, found.name.facet, found.cell, cell)
 
     def free_waiting(self, task_id: str) -> bool:
         """A task completed: promote what waited for it. True when something became ready."""

@@ -11,7 +11,7 @@
     WAITS      hash of a reference, id: who waits for it
     KEY        hash of a key -> its last task, and the last that completed before that one
     CELL       id -> where the task stands: small, written by every step
-    RECORD     id -> the task as it was pushed (JSON, never changed)
+    RECORD     id -> the task as it was pushed (JSON; nothing but its priority ever changes)
     PAST       id -> how its leases ended (a line of JSON each); a completion without a result is in the cell alone
     FACET      code -> project and labels
 

@@ -147,6 +147,9 @@ class LmdbQueue(Holding):
     def retry(self, ref: str) -> Task:
         return self._steering.retry(ref)
 
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        return self._steering.prioritise(ref, priority)
+
     def pause(self, reason: str = "") -> None:
         self._steering.pause(reason)
 

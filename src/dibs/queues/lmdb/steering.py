@@ -1,8 +1,9 @@
-"""Cancel, retry, pause, resume: each one transaction, on disk when it returns; and purge, in pages."""
+"""Cancel, retry, prioritise, pause, resume: each one transaction, on disk when it returns; and purge, in pages."""
 
 from dibs import states
 from dibs.clock import Clock
 from dibs.errors import Refused
+from dibs.facets import facet_of
 from dibs.queues.lmdb.cells import Cells
 from dibs.queues.lmdb.database import Database, Transaction
 from dibs.queues.lmdb.known import known
@@ -15,13 +16,14 @@ from dibs.queues.lmdb.layout import (
     MICRO,
     NUMBERS,
     PAUSED_KEY,
+    RECORD,
     Standing,
 )
 from dibs.queues.lmdb.looks import not_found
 from dibs.queues.lmdb.upkeep import remove
 from dibs.queues.lmdb.waits import forget_waits
 from dibs.states import State
-from dibs.task import Task
+from dibs.task import Task, encode, with_priority
 
 PURGE_PAGE = 500
 
@@ -56,6 +58,26 @@ class Steering:
             if key is not None:
                 _take_key_back(cells, ref, key, task)
             cells.stand(task, cell, new)
+            cells.finish()
+            return known(cells, task).task
+
+        return self._database.write(step, durable=True)
+
+    def prioritise(self, ref: str, priority: int) -> Task:
+        def step(txn: Transaction) -> Task:
+            cells = Cells(txn, self._clock)
+            task, cell = self._found(cells, ref)
+            states.prioritise(cell.cell)
+            found = known(cells, task).task
+            if found.priority == priority:
+                return found
+            facet = facet_of(found)._replace(priority=priority)
+            if "-" in facet.code:
+                cells.describe(facet.code.encode(), facet.to_bytes())
+            cells.put(RECORD + task, encode(with_priority(cells.record(task), priority)))
+            cells.leave(task, cell)
+            cell.facet = facet.code.encode()
+            cells.enter(task, cell)
             cells.finish()
             return known(cells, task).task
 

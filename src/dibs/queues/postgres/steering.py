@@ -1,4 +1,4 @@
-"""Cancel, retry, pause, resume, purge: what nobody's lease is needed for."""
+"""Cancel, retry, prioritise, pause, resume, purge: what nobody's lease is needed for."""
 
 from dibs import states
 from dibs.clock import Clock
@@ -11,7 +11,8 @@ from dibs.queues.postgres.rows import Known
 from dibs.queues.postgres.steps import Move, Steps
 from dibs.queues.views import Event
 from dibs.states import Cell, State
-from dibs.task import Task
+from dibs.task import Task, decode, encode, with_priority
+from dibs.values import replace
 
 PAGE = 1000
 
@@ -50,6 +51,25 @@ class Steering:
                     raise Refused(
                         f"cannot retry task {known.id}: its key {task.key!r} is taken by live task {other}"
                     ) from None
+
+    def prioritise(self, ref: str, priority: int) -> Task:
+        while True:
+            known = self._looks.known(ref)
+            cell, record = states.prioritise(known.cell), decode(known.record.encode())
+            task = known.task
+            if task.priority == priority:
+                return task
+            if self._database.get(
+                "prioritise",
+                id=known.id,
+                priority=priority,
+                record=encode(with_priority(record, priority)).decode().rstrip("\n"),
+                seen_state=str(cell.state),
+                seen_epoch=cell.epoch,
+                seen_record=known.record,
+                notify=cell.state is State.READY,  # who takes only low priorities may want it now
+            ):
+                return replace(task, priority=priority)
 
     def bury(self, task_id: str, cell: Cell) -> None:
         """A held task whose record cannot be read any more: for a person to look at."""

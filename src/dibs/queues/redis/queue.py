@@ -18,6 +18,7 @@ from dibs.queues.redis.chain import Chain
 from dibs.queues.redis.claimer import PAGE, Claimer
 from dibs.queues.redis.holding import Holding
 from dibs.queues.redis.looks import Looks
+from dibs.queues.redis.prioritising import prioritise
 from dibs.queues.redis.pusher import push
 from dibs.queues.redis.root import open_root
 from dibs.queues.redis.server import Server
@@ -171,6 +172,9 @@ class RedisQueue(Holding):
         if answer[0] == b"refused":
             states.check(states.Cell(State(answer[1].decode())), step)
         return known(answer[1]).task
+
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        return prioritise(self._server, self._shown, self._not_found, ref, priority)
 
     def pause(self, reason: str = "") -> None:
         self._server.ask("pause", reason)

@@ -62,6 +62,9 @@ class Limited(Queue):
     def retry(self, ref: str) -> Task:
         cannot("retry a task by its id", "move the dead-letter queue back with `aws sqs start-message-move-task`")
 
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        cannot("change a task's priority", "use a queue for each priority")
+
     def pause(self, reason: str = "") -> None:
         cannot("pause a queue", "stop the workers; what is pushed waits")
 

@@ -47,8 +47,9 @@ class SqsQueue(Limited):
     """A queue on Amazon SQS, or on a server that speaks its protocol."""
 
     capabilities = Capabilities(
-        keys=False, facets=False, dependencies=False, order=False, owned=False, records=False, admits=False
-    )
+        keys=False, facets=False, dependencies=False, order=False, owned=False, records=False,
+        prioritises=False, admits=False,
+    )  # fmt: skip
     idle_seconds = 10.0
 
     @classmethod

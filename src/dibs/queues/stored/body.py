@@ -30,6 +30,7 @@ class Body:
     apart: bool = False  # the payload is kept apart
     purged: bool = False  # about to be deleted: as good as gone
     leaving: Leaving | None = None  # moved away: no task of this queue any more
+    sown: int | None = None  # the priority that it was pushed with, by which its seed is named, if it has another now
 
     @property
     def seeded(self) -> bool:
@@ -50,15 +51,24 @@ class Body:
             data["ended"] = self.ended
         if self.leaving is not None:
             data["leaving"] = self.leaving._asdict()
+        if self.sown is not None:
+            data["sown"] = self.sown
         return data
 
     def moved(self, event: Event | None = None, ended: float = 0.0) -> "Body":
         """One change of state further; of a long history the newest part is kept."""
         return replace(self, move=self.move + 1, history=lengthened(self.history, event), ended=ended)
 
+    def prioritised(self, priority: int) -> "Body":
+        """The same task at another priority: a change of state like any other, as its marker is another."""
+        sown = self.task.priority if self.sown is None else self.sown
+        return replace(self.moved(), task=replace(self.task, priority=priority), sown=sown)
+
     @property
     def seed(self) -> str:
         facet = facet_of(self.task)
+        if self.sown is not None:
+            facet = facet._replace(priority=self.sown)
         return seed_key(self.task.id, facet.code, facet.priority)
 
     def marker(self, cell: Cell) -> str:
@@ -108,6 +118,7 @@ def body_of(record: Record, sown: Task | None = None) -> Body:
         history = tuple(event_of(event) for event in data.get("history", ()))
         ended = float(data.get("ended", 0.0))
         leaving = Leaving(**data["leaving"]) if "leaving" in data else None
-        return Body(task, int(data["move"]), history, ended, apart, bool(data.get("purged")), leaving)
+        first = int(data["sown"]) if "sown" in data else None
+        return Body(task, int(data["move"]), history, ended, apart, bool(data.get("purged")), leaving, first)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"not a task's cell: {error!r}") from None

@@ -303,6 +303,16 @@ class StoredQueue(LeasedQueue):
             self._discovery.forget()
             return self._cells.whole(retried)
 
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        while True:
+            known = self._known(ref)
+            try:
+                moved = self._steps.prioritise(known, priority, self._facets.register)
+            except Changed:
+                continue
+            self._discovery.forget()
+            return self._cells.whole(moved)
+
     def pause(self, reason: str = "") -> None:
         self._pausing.pause(reason)
 

@@ -1,4 +1,4 @@
-"""Steps that nobody's lease is needed for: expire, promote, unblock, cancel, retry, purge.
+"""Steps that nobody's lease is needed for: expire, promote, unblock, cancel, retry, prioritise, purge.
 
 Each reads the task, and swaps its cell from exactly what was read. Any number of processes may do the same at once.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dibs import states
 from dibs.clock import Clock
 from dibs.errors import Refused
+from dibs.facets import Facet, facet_of
 from dibs.keys import Keys
 from dibs.lease import Record
 from dibs.liveness import Verdict
@@ -90,6 +91,14 @@ class Steps:
             self.withdraw(task.id)
             raise Refused(f"cannot retry task {task.id}: its key {task.key!r} is taken by live task {other}")
         return retried
+
+    def prioritise(self, known: Known, priority: int, register: Callable[[Facet], None]) -> Known:
+        """Raises Refused when it is held or over, Changed when it is no longer as known."""
+        cell = states.prioritise(known.cell)
+        if known.task.priority == priority:
+            return known
+        register(facet_of(known.task)._replace(priority=priority))
+        return self._cells.move(known, Record(cell), known.body.prioritised(priority))
 
     def withdraw(self, task_id: str) -> None:
         """Cancel a task that lost its key; one that has ended meanwhile stays as it is."""

@@ -45,6 +45,9 @@ class Basics(Contract):
                 for ask in asks:
                     with pytest.raises(Unsupported, match=r"\w+"):
                         queue.push({"n": 1}, **ask)
+        if not queue.capabilities.prioritises:
+            with pytest.raises(Unsupported, match=r"use \w+"):
+                queue.set_priority("any", "high")
         assert self.counts(queue) == {}
 
     def test_an_empty_queue_has_nothing_to_claim(self, queue: Queue) -> None:

@@ -1,8 +1,6 @@
 """Many claimers at once: threads on one queue, and real processes on thousands of stale leases."""
 
 import json
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dibs.clock import SYSTEM
 from dibs.errors import LeaseLost
 from dibs.queues.queue import Queue
-from dibs.testing.harness import Contract, needs
+from dibs.testing.contest import CONTENDERS, Contest
+from dibs.testing.harness import needs
 
-CONTENDERS = 8
 
-
-class Races(Contract):
+class Races(Contest):
     def test_threads_claim_each_task_once(self, queue: Queue) -> None:
         ids = {self.add(queue, {"n": n}).id for n in range(self.thread_tasks)}
         queues = [queue, self.open()]
@@ -105,19 +102,9 @@ class Races(Contract):
         holder.kill()
         holder.communicate()
         contenders = [self._start("fight", "0") for _ in range(CONTENDERS)]
-        together = SYSTEM.boottime() + 0.3
-        for contender in contenders:
-            assert contender.stdin is not None
-            contender.stdin.write(f"{together}\n")
-            contender.stdin.flush()
-        claims: list[tuple[str, int]] = []
-        shares = []
-        for contender in contenders:
-            out, _ = contender.communicate(timeout=120)
-            assert contender.returncode == 0
-            share = [json.loads(line) for line in out.splitlines()]
-            shares.append(len(share))
-            claims += [(task_id, epoch) for task_id, epoch in share]
+        said = self._together(contenders)
+        shares = [len(lines) for lines in said]
+        claims: list[tuple[str, int]] = [tuple(json.loads(line)) for lines in said for line in lines]
         twice = [claim for claim, times in Counter(claims).items() if times > 1]
         assert twice == []
         assert Counter(task_id for task_id, _ in claims) == Counter(ids)
@@ -125,17 +112,3 @@ class Races(Contract):
         assert sum(share > 0 for share in shares) > 1, f"one contender did it all: {shares}"
         assert self.counts(queue) == {"completed": self.race_tasks}
         queue.close()
-
-    def _start(self, role: str, count: str) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "dibs.testing.contender", role, self.place(), count]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    def _say(self, process: "subprocess.Popen[str]", word: str) -> str:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(word + "\n")
-        process.stdin.flush()
-        return process.stdout.readline().strip()

@@ -1,7 +1,7 @@
 -- What every script stands on: where things are kept, and how a task's cell moves from state to state.
 --
 --   task:ID      hash: state, epoch, attempts, deaths, facet, pushed; key, after, limits; holder, ttl, since, beat; by
---   record:ID    the task as it was pushed (JSON, never changed); history:ID how its leases ended (JSON each)
+--   record:ID    the task as it was pushed (JSON; only its priority ever changes); history:ID how its leases ended
 --   ready, scheduled, blocked, claimed, completed, failed, cancelled
 --                sorted sets of ids: by place in line, due, push, expiry, end. A task is always in exactly one;
 --                one that was moved away is in `leaving`, until it is known to be where it goes
