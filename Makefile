@@ -11,7 +11,7 @@ SCHEDULES ?= 100000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format simulate bench bench-small docs docs-check lock clean
+.PHONY: help browser demo test test-filesystems lint format simulate bench bench-small docs docs-check lock clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do \
@@ -20,8 +20,15 @@ help: ## list what can be made
 demo: $(VENV)/run ## set up, then watch 300 tasks survive a kill and a stop
 	$(BIN)/dibs demo
 
-test: $(VENV)/dev ## set up, then run all tests, the simulation too
+test: $(VENV)/dev browser ## set up, then run all tests, the simulation too
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+browser: # for the tests of the dashboard: the system's own, put in where we may
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || true
+
+test-filesystems: $(VENV)/dev ## as root: the doctor and queues on real file systems, mounted for it
+	DIBS_FILESYSTEMS=1 $(BIN)/python -m pytest -n 2 -rs tests/filesystems
 
 lint: $(VENV)/dev ## style, types, and which way imports point
 	$(BIN)/ruff check $(CODE)
