@@ -13,7 +13,7 @@ import json
 import os
 from array import array
 from binascii import crc32
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from struct import Struct, error
@@ -55,6 +55,20 @@ class Snapshot:
         made._names_text, made._names = None, list(entries)
         made._lines = [entry[2] for entry in found]
         codes, priorities, waits, times = zip(*[entry[1] for entry in found], strict=True) if found else ((),) * 4
+        made._hot = ("".join(codes), priorities, waits, times)
+        return made
+
+    def replaced(self, entries: Mapping[int, Entry]) -> "Snapshot":
+        """The same files, with these entries at their places."""
+        stamps, lines = bytearray(self.stamps), list(self.lines)
+        codes, priorities = list(self.hot[0]), list(self.hot[1])
+        waits, times = list(self.hot[2]), list(self.hot[3])
+        for place, (stamp, hot, line) in entries.items():
+            stamps[place * STAMP_BYTES : (place + 1) * STAMP_BYTES] = stamp
+            codes[place], priorities[place], waits[place], times[place] = hot
+            lines[place] = line
+        made = Snapshot(bytes(stamps), b"", b"", b"")
+        made._names_text, made._names, made._lines = None, self.names, lines
         made._hot = ("".join(codes), priorities, waits, times)
         return made
 

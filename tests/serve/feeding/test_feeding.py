@@ -229,4 +229,4 @@ def test_trouble_is_said_once_and_tried_again(folder: Path, quick_folder: Path, 
         eventually(lambda: queue.stats().total == 1)
     finally:
         feeding.close()
-    assert logged == ["feeding q: the server is away"]
+    assert logged == ["dibs: feeding q: the server is away"]

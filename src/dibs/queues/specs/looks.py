@@ -23,6 +23,7 @@ from dibs.specs.statuses import Status
 from dibs.specs.view import View
 from dibs.states import LIVE, Cell, State
 from dibs.task import Task
+from dibs.values import replace
 
 ORDER = (
     State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
@@ -126,8 +127,8 @@ class Looks:
         """Locks, and what is in progress without one here: on another clone, or by a person's hand."""
         claims = []
         view = self._catalogue.view(self._now())
-        for place in range(len(view.listing)):
-            if view.state(place) is State.CLAIMED and isinstance(spec := view.listing.at(place), Spec):
+        for place, _ in self._ordered(view, State.CLAIMED):
+            if isinstance(spec := view.listing.at(place), Spec):
                 record = self._ledger.glance(spec.id).lease
                 if record is not None and record.cell.epoch > 0:
                     claims.append(claim_of(spec.id, record, self._clock, self._host))
@@ -148,7 +149,10 @@ class Looks:
         )  # fmt: skip
 
     def stats(self, paused: str | None) -> Stats:
-        view = self._catalogue.view(self._now())
+        counts = self._counts(self._catalogue.view(self._now()))
+        return replace(counts, workers=len({claim.worker for claim in self.claims()}), paused=paused)
+
+    def _counts(self, view: View) -> Stats:
         states: Counter[str] = Counter()
         tables: dict[str, dict[Any, Counter[str]]] = {
             name: defaultdict(Counter) for name in ("priority", "project", "label")
@@ -169,8 +173,6 @@ class Looks:
             priorities=plain["priority"],
             projects=plain["project"],
             labels=plain["label"],
-            workers=len({claim.worker for claim in self.claims()}),
-            paused=paused,
         )
 
     def detail(self, known: Known, paused: str | None) -> Detail:

@@ -11,7 +11,7 @@ counts like any other.
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from dibs import states
 from dibs.clock import SYSTEM, Clock
@@ -53,8 +53,10 @@ from dibs.task import Task
 from dibs.values import replace
 
 PATIENCE_SECONDS = 1.0
+STEWARD_SECONDS = 10.0
 
 
+AnyLooks = TypeVar("AnyLooks", bound=Looks)
 WAY = "git"  # beside the locks: how this clone claims
 
 
@@ -65,6 +67,10 @@ class SpecSteps(LockSteps, Protocol):
 
     def standing(self, page: Page, past: Past) -> Cell:
         """Where a spec stands that nobody holds."""
+        ...
+
+    def prioritise(self, task_id: str, holder: Holder, priority: int) -> Cell | None:
+        """Of a spec that waits; None when somebody holds it, or has at this moment."""
         ...
 
 
@@ -118,18 +124,16 @@ class SpecsQueue(LockQueue):
         self._ledger, self._steps, self._recovery = self._make_steps(settings)
         self._catalogue = catalogue = Catalogue(listing, settings.folder, self._ledger.over)
         self._scanning = Scanning(catalogue, self.store_time, clock)
-        self._looks = Looks(
-            catalogue,
-            self._pages,
-            self._ledger,
-            self._steps.standing,
-            self._steps.lost,
-            settings.limits,
-            self.store_time,
-            clock,
-            self.host,
-        )
+        self._limits = settings.limits
+        self._looks = self.looks(Looks, catalogue, self._ledger)
         self._pausing = Pausing(store, clock, fresh_seconds=0.0)
+
+    def looks(self, kind: type[AnyLooks], catalogue: Catalogue, ledger: Ledger) -> AnyLooks:
+        """What it shows, put together from these."""
+        return kind(
+            catalogue, self._pages, ledger, self._steps.standing, self._steps.lost, self._limits, self.store_time,
+            self.clock, self.host,
+        )  # fmt: skip
 
     # What differs where claims go through git
 
@@ -179,6 +183,19 @@ class SpecsQueue(LockQueue):
     def _steer(self, ref: str, follow: Callable[[Cell], Cell]) -> Task:
         self._run_upkeep(self.idle_upkeep_seconds)  # a lock that counts no longer need not be asked
         return super()._steer(ref, follow)
+
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        while True:
+            self._run_upkeep(self.idle_upkeep_seconds)
+            known = self._known(ref)
+            states.prioritise(known.cell)
+            if known.task.priority == priority:
+                return known.task
+            cell = self._steps.prioritise(ref, self._holder(STEWARD_SECONDS), priority)
+            if cell is not None:
+                self._scanning.forget()
+                return replace(known.task.standing(cell), priority=priority)
+            self.clock.sleep(0.01)
 
     def _next(self, look: Look, wanted: Filter) -> str | None:
         return self._scanning.next(look, wanted)

@@ -26,7 +26,7 @@ from dibs.queues.lockfiles.past import Past, Pasts
 from dibs.queues.specs.ledger import KEPT, lock_key
 from dibs.queues.specs.pages import Page, Pages
 from dibs.queues.specs.standing import ENDED, broke_off, claimed, ended_by, standing, went, written
-from dibs.queues.specs.tasks import task_of
+from dibs.queues.specs.tasks import prioritised, task_of
 from dibs.specs.badspec import BadSpec
 from dibs.specs.statuses import Status
 from dibs.states import TERMINAL, Cell, State
@@ -36,6 +36,7 @@ from dibs.task import Task
 from dibs.values import replace
 
 UNBORN_SECONDS = 60.0
+Follow = Callable[[Cell], Cell]
 
 
 class Steps:
@@ -147,7 +148,7 @@ class Steps:
         self,
         task_id: str,
         seen: Seen,
-        follow: Callable[[Cell], Cell],
+        follow: Follow,
         what: str,
         error: str = "",
         result: object = None,
@@ -227,11 +228,14 @@ class Steps:
         happened = event(self._clock, record, "completed") if done else None
         self._pasts.write(task_id, past.then(cell, happened, self._ended(cell)))
 
+    def prioritise(self, task_id: str, holder: Holder, priority: int) -> Cell | None:
+        return self.steward(task_id, holder, states.prioritise, priority=priority)
+
     def steward(
-        self, task_id: str, holder: Holder, follow: Callable[[Cell], Cell], *, only: bytes | None = None
+        self, task_id: str, holder: Holder, follow: Follow, *, only: bytes | None = None, priority: int | None = None
     ) -> Cell | None:
         """A step of a spec that nobody holds; None when somebody does, or the file is not `only` what it was.
-        Raises Refused as `follow` does."""
+        Raises Refused as `follow` does. `priority`: that is all that changes."""
         key = lock_key(task_id)
         try:
             found = self._leases.create(key, self._unborn(task_id, holder))
@@ -245,7 +249,7 @@ class Steps:
                 raise TaskNotFound(f"no spec {task_id!r} any more; `dibs specs list` shows what there is")
             past = self._pasts.read(task_id)
             cell = follow(self.standing(page, past))
-            changes = written(page.spec, cell, "", self._clock.wall())
+            changes = written(page.spec, cell, "", self._clock.wall()) if priority is None else prioritised(priority)
         with (
             suppress(Changed),
             self._gone_if_refused(key, found),
@@ -254,7 +258,8 @@ class Steps:
             if only is not None and page.data != only:
                 raise Changed(task_id)
             self._pages.change(page, changes)
-            self._pasts.write(task_id, past.then(cell, ended=self._ended(cell)))
+            if priority is None:
+                self._pasts.write(task_id, past.then(cell, ended=self._ended(cell)))
             lock.delete()
             return cell
         with suppress(Changed):

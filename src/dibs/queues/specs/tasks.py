@@ -61,7 +61,7 @@ def page_of(task: Task, clock: Clock) -> tuple[str, bytes]:
     encode(task.payload)
     fields: dict[str, Any] = {"status": "pending"}
     if task.priority != _DEFAULTS.priority:
-        fields["priority"] = _NAMES.get(task.priority, task.priority)
+        fields |= prioritised(task.priority)
     fields |= {
         name: value for name in _SAME_NAME if (value := getattr(task, name)) != getattr(_DEFAULTS, name)
     }  # as the task says, where it says anything
@@ -80,6 +80,11 @@ def page_of(task: Task, clock: Clock) -> tuple[str, bytes]:
         raise BadInput(f"spec {name!r} is to run after itself; remove it from `after`")
     page = f"---\n---\n# {title or name}\n" + (f"\n{text.strip()}\n" if text.strip() else "")
     return name, edit(page.encode(), fields)
+
+
+def prioritised(priority: int) -> dict[str, Any]:
+    """The field as people write it."""
+    return {"priority": _NAMES.get(priority, priority)}
 
 
 def _parts(task: Task) -> tuple[str, str, dict[str, Any]]:

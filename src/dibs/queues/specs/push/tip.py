@@ -109,7 +109,7 @@ class TipPages:
                 raise Changed(name)
             return {name: data}
 
-        verb = _VERBS.get(str(changes.get("status")), "renew")
+        verb = "prioritise" if "priority" in changes else _VERBS.get(str(changes.get("status")), "renew")
         self._publish(still, f"dibs: {verb} {page.spec.id}")
         return Page(from_bytes(page.spec.id, page.spec.path, data), data)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from dibs import states
 from dibs.clock import Clock
 from dibs.errors import BadInput, TaskNotFound
 from dibs.lease import Held, Leases, Record, Seen
@@ -20,7 +21,7 @@ from dibs.queues.specs.pages import Page, Pages
 from dibs.queues.specs.refs.ledger import RefLedger, data_of, ended_record, kept
 from dibs.queues.specs.refs.untold import Untold
 from dibs.queues.specs.standing import ENDED, claimed, standing, written
-from dibs.queues.specs.tasks import task_of
+from dibs.queues.specs.tasks import prioritised, task_of
 from dibs.specs.badspec import BadSpec
 from dibs.specs.statuses import Status
 from dibs.states import TERMINAL, Cell, State
@@ -120,6 +121,22 @@ class RefSteps:
         except (Exists, Changed):
             return None
         self.tell(task_id, after)
+        return cell
+
+    def prioritise(self, task_id: str, holder: Holder, priority: int) -> Cell | None:
+        """In the file of this clone, for its user to commit: the remote says who holds a spec, not what comes first."""
+        page = self._pages.read(task_id)
+        if page is None:
+            raise TaskNotFound(f"no spec {task_id!r} any more; `dibs specs list` shows what there is")
+        found = self._found(task_id)
+        past, lease = kept(found.record)[:2] if found else (Past(), None)
+        if lease is not None:
+            return None
+        cell = states.prioritise(self.standing(page, past))
+        try:
+            self._pages.change(page, prioritised(priority))
+        except Changed:
+            return None
         return cell
 
     def lost(self, page: Page, record: Record) -> bool:
