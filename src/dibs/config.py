@@ -70,6 +70,25 @@ def count(value: str | int) -> int:
     raise BadInput(f"number {value!r} is not acceptable; write a whole number from 1")
 
 
+def flag(value: str | bool) -> bool:
+    """true or false."""
+    text = str(value).strip().lower()
+    if text not in ("true", "false"):
+        raise BadInput(f"{value!r} is not acceptable; write true or false")
+    return text == "true"
+
+
+def number(value: str | float) -> float:
+    """Any number from 0."""
+    try:
+        found = float(value)
+        if 0 <= found < float("inf") and not isinstance(value, bool):
+            return found
+    except (TypeError, ValueError):
+        pass
+    raise BadInput(f"number {value!r} is not acceptable; write a number from 0")
+
+
 def _text(value: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadInput(f"{value!r} is not acceptable; write a text")
@@ -100,7 +119,13 @@ DAEMON: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "listen": (_text, "127.0.0.1:8750", "the address and port to listen on"),
     "socket": (_text, None, "the Unix socket to listen on, or none"),
     "token": (_text, None, "the file that the token is kept in"),
+    "rate": (number, 10_000.0, "requests a second from one address or with one token; 0 for any number"),
+    "log": (_text, "text", "the form of the log: text or json"),
+    "log_level": (_text, "info", "the least that is logged: debug, info, warning or error"),
     "grace": (duration, 5.0, "how long a worker whose connection dropped may take to come back"),
+    "cache": (flag, True, "whether lists are answered from what is remembered of the files"),
+    "index": (_text, None, "the folder of the search indexes, or none to keep them in memory"),
+    "rescan": (duration, 30.0, "how old what is found may be, in queues that are no files of this machine"),
     "mask": (_texts, (), "keys of payloads whose values the dashboard hides"),
 }
 SPECS = "specs"  # of a queue: the specs that `dibs serve` pushes to it

@@ -80,3 +80,31 @@ def test_purge(dibs: Run) -> None:
     assert purged.json == {"purged": 1, "states": {"failed": 1, "cancelled": 0}}
     assert dibs("purge", "q", "--state", "ready").code == 2
     assert dibs("stats", "q", "--json").json["total"] == 0
+
+
+def test_priority_of_several_by_id_and_key(dibs: Run) -> None:
+    first = dibs("push", "q", "1").out.strip()
+    second = dibs("push", "q", "2", "--key", "k", "--delay", "1h").out.strip()
+    result = dibs("priority", "q", first, "k", "high")
+    assert (result.code, result.out.splitlines()) == (0, [f"{first}  100", f"{second}  100"])
+    (shown,) = dibs("priority", "q", "-", "7", "--json", stdin=f"{first}\n").lines
+    assert (shown["id"], shown["priority"], shown["state"]) == (first, 7, "ready")
+    assert dibs("show", "q", "k", "--json").json["task"]["priority"] == 100
+    assert dibs("claim", "q").json["priority"] == 7
+
+
+def test_a_priority_that_cannot_be_changed_does_not_stop_the_others(dibs: Run) -> None:
+    held = dibs("push", "q", "1").out.strip()
+    dibs("claim", "q")
+    waiting = dibs("push", "q", "2").out.strip()
+    result = dibs("priority", "q", held, "nosuch", waiting, "0")
+    assert (result.code, result.out) == (1, f"{waiting}  0\n")
+    assert "claimed; release it first" in result.err
+    assert "nosuch" in result.err
+
+
+@pytest.mark.parametrize("words", [[], ["high"], ["k", "urgent"], ["k", "10000"], ["k", "-1"]])
+def test_priority_wants_a_task_and_a_priority(dibs: Run, words: list[str]) -> None:
+    dibs("push", "q", "1", "--key", "k")
+    assert dibs("priority", "q", *words).code == 2
+    assert dibs("show", "q", "k", "--json").json["task"]["priority"] == 50

@@ -28,7 +28,7 @@ class Daemon:
         """`path`: of a Unix socket to listen on as well. What goes to the gatehouse begins with `gate_`."""
         gate = {name.removeprefix("gate_"): house.pop(name) for name in list(house) if name.startswith("gate_")}
         self.logged: list[str] = []
-        self._house = House([Desk("q", opening)], clock=clock, log=self.logged.append, **house)
+        self._house = House([Desk("q", opening)], clock=clock, **{"log": self.logged.append, **house})
         tcp = listen_tcp("127.0.0.1", 0)
         self.port: int = tcp.getsockname()[1]
         tokens = Tokens(full=(TOKEN,), read=(READ_TOKEN,))

@@ -13,9 +13,9 @@ PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
 
 class Process:
-    def __init__(self, folder: Path, queue: str, *words: str) -> None:
+    def __init__(self, folder: Path, queue: str, *words: str, host: str = "127.0.0.1") -> None:
         self._folder = folder
-        self._command = [PROGRAM, "serve", queue, "--listen", f"127.0.0.1:{ports.free()}", "--json", *words]
+        self._command = [PROGRAM, "serve", queue, "--listen", f"{host}:{ports.free()}", "--json", *words]
         self._command += ["--token", str(folder / "token"), "--socket", str(folder / "s")]
         self.told: dict[str, Any] = {}
         self.start()

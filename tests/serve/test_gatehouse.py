@@ -1,5 +1,6 @@
 """Who may come in, and what is refused."""
 
+import http.client
 import os
 import socket
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from dibs.errors import BadInput, StorageError
 from dibs.serve import tokens
 from dibs.serve.running import listen_unix, split_listen
 from serve.conftest import Ask
-from serve.daemon import READ_TOKEN, Daemon
+from serve.daemon import READ_TOKEN, TOKEN, Daemon
 
 STATS = "/v1/queues/q/stats"
 
@@ -31,6 +32,28 @@ def test_a_token_that_may_only_look_changes_nothing(ask: Ask) -> None:
     refused = ask("POST", "/v1/queues/q/tasks", {"tasks": [{"payload": 1}]}, Authorization=given)
     assert (refused.status, refused.kind) == (403, "forbidden")
     assert ask("GET", STATS).json["total"] == 0
+
+
+def test_each_request_of_a_connection_shows_who_asks(daemon: Daemon) -> None:
+    """What was found out about one request counts for no other."""
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+
+    def status(path: str, token: str | None, method: str = "GET", host: str = "localhost") -> int:
+        headers = {"Host": host, **({"Authorization": f"Bearer {token}"} if token else {})}
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    for token, expected in ((TOKEN, 200), ("wrong", 401), (TOKEN, 200), (None, 401), (READ_TOKEN, 200)):
+        assert status(STATS, token) == expected
+    assert status("/v1/queues/q/pause", READ_TOKEN, "POST") == 403
+    assert status("/healthz", None) == 200
+    assert status(STATS, None) == 401
+    assert status("/healthz", None, host="evil.example") == 403
+    assert status(STATS, TOKEN, host="evil.example") == 403
+    assert status(STATS, TOKEN) == 200
+    connection.close()
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8750", "127.0.0.1.evil.example", "", "192.168.1.7"])

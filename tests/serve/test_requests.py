@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dibs.serve.openapi import describe
-from dibs.serve.routes import PREFIX, ROUTES
+from dibs.serve.routes import EVERYWHERE, PREFIX, ROUTES
 from serve.conftest import Ask
 from serve.daemon import Daemon
 
@@ -18,7 +18,7 @@ ID = "0" * 32
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "kind"),
     [
-        ("GET", "/", None, 404, "no-route"),
+        ("GET", "/nowhere", None, 404, "no-route"),
         ("GET", "/v1/queues/other/stats", None, 404, "no-queue"),
         ("GET", f"{Q}/nothing", None, 404, "no-route"),
         ("GET", f"{Q}/stats/more", None, 404, "no-route"),
@@ -94,7 +94,8 @@ def test_the_description_names_every_route_and_nothing_else(ask: Ask) -> None:
     told = ask("GET", "/v1/openapi.json").json
     assert told == json.loads(json.dumps(describe(told["info"]["version"])))
     paths = {(method.upper(), path) for path, methods in told["paths"].items() for method in methods}
-    assert paths == {("GET", PREFIX), *((route.method, f"{PREFIX}/{{queue}}{route.path}") for route in ROUTES)}
+    whole = {("GET", path) for path in (PREFIX, EVERYWHERE, "/healthz", "/readyz", "/metrics")}
+    assert paths == whole | {(route.method, f"{PREFIX}/{{queue}}{route.path}") for route in ROUTES}
 
 
 def test_a_task_from_push_to_completion_as_curl_would(ask: Ask) -> None:

@@ -65,6 +65,7 @@ def test_who_leaves_in_good_order_leaves_its_leases_to_expire(daemon: Daemon) ->
         until(lambda: connected(daemon) == 0)
         assert queue.claim(wait=0.8) is None
         assert queue.stats().states["claimed"] == 1
+        assert daemon.logged == []  # nobody is said to be gone
 
 
 def test_who_comes_back_within_the_grace_keeps_what_it_held(start: Callable[..., Daemon]) -> None:

@@ -130,7 +130,7 @@ def test_few_requests_per_step(store: Watched) -> None:
     assert asked.get("get", 0) == 0 and asked.get("list", 0) <= 1
 
 
-STEPS = ["claim", "complete", "release", "fail", "cancel", "retry", "purge"]
+STEPS = ["claim", "complete", "release", "fail", "cancel", "retry", "prioritise", "purge"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -138,7 +138,7 @@ STEPS = ["claim", "complete", "release", "fail", "cancel", "retry", "purge"]
 def test_who_dies_within_a_step_leaves_nothing_undone_for_long(store: Watched, step: str, writes: int) -> None:
     queue = open_queue(store, pid=None)
     task = queue.push(1, max_attempts=5, backoff=0.0)
-    lease = None if step in ("claim", "cancel") else queue.claim(ttl=60)
+    lease = None if step in ("claim", "cancel", "prioritise") else queue.claim(ttl=60)
     if step in ("retry", "purge"):
         assert lease is not None
         lease.complete() if step == "purge" else queue.cancel(task.id)
@@ -149,6 +149,7 @@ def test_who_dies_within_a_step_leaves_nothing_undone_for_long(store: Watched, s
         "fail": lambda: lease and lease.fail("no"),
         "cancel": lambda: queue.cancel(task.id),
         "retry": lambda: queue.retry(task.id),
+        "prioritise": lambda: queue.set_priority(task.id, "high"),
         "purge": lambda: queue.purge(older_than=-1),
     }
     store.writes_left = writes
@@ -225,7 +226,7 @@ class Late(Watched):
         return super().create(key, data)
 
 
-@pytest.mark.parametrize("step", ["claim", "cancel"])
+@pytest.mark.parametrize("step", ["claim", "cancel", "prioritise"])
 def test_a_first_step_that_comes_after_the_task_was_purged_is_undone(step: str) -> None:
     store = Late()
     queue, other = open_queue(store), open_queue(store)
@@ -242,7 +243,7 @@ def test_a_first_step_that_comes_after_the_task_was_purged_is_undone(step: str) 
         assert queue.claim() is None
     else:
         with pytest.raises(TaskNotFound):
-            queue.cancel(task.id)
+            queue.cancel(task.id) if step == "cancel" else queue.set_priority(task.id, "high")
     assert [key for key in store.list("") if task.id in key] == []
 
 
@@ -259,11 +260,15 @@ def test_a_push_that_arrives_twice_runs_once(store: Watched) -> None:
     assert markers(store, task)[0].startswith("completed/") and queue.stats().states["completed"] == 1
 
 
-def test_a_seed_left_behind_goes_with_its_task(store: Watched) -> None:
+@pytest.mark.parametrize("priorities", [[], ["high"], ["high", "low"], ["high", "normal"]])
+def test_a_seed_left_behind_goes_with_its_task(store: Watched, priorities: list[str]) -> None:
+    """It is named by the priority that the task was pushed with, whichever it has since."""
     queue = open_queue(store)
     task = queue.push(1)
     seed = markers(store, task)[0]
     data = store.get(seed).data
+    for priority in priorities:
+        queue.set_priority(task.id, priority)
     lease = queue.claim()
     assert lease is not None
     lease.complete()

@@ -10,9 +10,14 @@ from dibs import config as settings
 from dibs.cli.arguments import add_json, add_queue_type
 from dibs.cli.exits import DONE, USAGE, CommandError
 from dibs.cli.output import emit, warn
-from dibs.cli.place import Place, find, open_place
+from dibs.cli.place import Place, find, find_specs, open_place
 from dibs.queues import split_url
 from dibs.redact import redact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.serve.house import Beside
+    from dibs.serve.logs import Log
 
 
 def configure(parser: ArgumentParser, command: str) -> None:
@@ -28,6 +33,10 @@ def configure(parser: ArgumentParser, command: str) -> None:
     parser.add_argument("--token", metavar="FILE", help="the file that the token is kept in; made if it is not there")
     parser.add_argument(
         "--allow-host", metavar="NAME", action="append", help="a name by which clients may call this host"
+    )
+    parser.add_argument("--log", choices=("text", "json"), help="the form of the log on stderr; text if not given")
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), help="the least to log; info if not given"
     )
     add_queue_type(parser)
     add_json(parser, "say what is served as one JSON object on stdout")
@@ -67,6 +76,7 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
     from dibs.queues.remote.address import token_file
     from dibs.serve import running, tokens
     from dibs.serve.app import Door
+    from dibs.serve.dashboard.dashboard import Dashboard
     from dibs.serve.desk import Desk
     from dibs.serve.gatehouse import Gatehouse
     from dibs.serve.house import House
@@ -79,8 +89,11 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
     hosts = [*(args.allow_host or ()), f"[{host}]" if ":" in host else host]
     by_unix = None if path is None else running.listen_unix(path)
     desks = [Desk(name, partial(open_place, place, create=True, pid=None)) for name, place in places.items()]
-    house = House(desks, grace=config.daemon("grace"), log=lambda line: warn(f"dibs: {line}"))
-    doors = [(Door(house, Gatehouse(known, hosts, any_address=host in ("0.0.0.0", "::"))), listening)]  # noqa: S104
+    beside = [*_remembering(config), Dashboard(config.daemon("mask")), *_feeding(places)]
+    house = House(desks, grace=config.daemon("grace"), log=_log(args, config), beside=beside)
+    everywhere = host in ("0.0.0.0", "::")  # noqa: S104
+    rate = config.daemon("rate")
+    doors = [(Door(house, Gatehouse(known, hosts, any_address=everywhere, rate=rate)), listening)]
     if by_unix is not None:
         doors.append((Door(house, Gatehouse(None)), by_unix))
     shown_host = f"[{host}]" if ":" in host else host
@@ -108,6 +121,36 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
         if path is not None:
             running.remove_socket(path)
     return DONE
+
+
+def _remembering(config: settings.Config) -> list[Beside]:
+    from dibs.serve.cache.remembering import Remembering
+    from dibs.serve.search.searching import Searching
+
+    index = config.daemon("index")
+    folder = index if index in (None, "none") else os.path.abspath(os.path.expanduser(index))
+    found: list[Beside] = [Remembering()] if config.daemon("cache") else []
+    return [*found, Searching(folder, config.daemon("rescan"))]
+
+
+def _feeding(places: dict[str, Place]) -> list[Beside]:
+    from dibs.serve.feeding import Feeding
+
+    fed = [(name, specs, place) for name, place in places.items() if (specs := find_specs(place)) is not None]
+    return [
+        Feeding(name, partial(open_place, specs), partial(open_place, place, create=True, pid=None))
+        for name, specs, place in fed
+    ]
+
+
+def _log(args: Namespace, config: settings.Config) -> Log:
+    from dibs.serve.logs import FORMS, LEVELS, Log
+
+    form, level = config.daemon("log", args.log), config.daemon("log_level", args.log_level)
+    for what, given, known in (("log", form, FORMS), ("log_level", level, LEVELS)):
+        if given not in known:
+            raise CommandError(f"{what} {given!r} is not known", f"use one of {', '.join(known)}", USAGE)
+    return Log(form=form, level=level)
 
 
 def _socket(given: str | None, token: str) -> str | None:

@@ -1,5 +1,6 @@
 """Open a queue by URL. Each backend is imported only when its URL is used."""
 
+from os import environ
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import BadInput
@@ -51,6 +52,10 @@ def open_queue(url: str = DEFAULT_URL, **options: Any) -> "Queue":
         settings = dict(parse_qsl(query, keep_blank_values=True))
     backend = getattr(import_module(module), name)
     queue: Queue = backend.open(url, path, settings, **options)
+    if environ.get("DIBS_TRACES") == "1":
+        from dibs.tracing import trace
+
+        trace(queue, works=options.get("pid", "self") is not None)
     return queue
 
 

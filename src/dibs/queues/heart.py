@@ -20,6 +20,7 @@ from dibs.queues.channel import Channel
 from dibs.queues.held import Lease
 from dibs.queues.keeping import Keeping
 from dibs.queues.queue import Queue
+from dibs.redact import redact
 
 MARK = "DIBS_WARD"
 _START = threading.Lock()
@@ -87,7 +88,7 @@ class Heart:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "dibs.worker.heart", self._queue.url, str(self._pid), mark],
+                [sys.executable, "-m", "dibs.worker.heart", redact(self._queue.url), str(self._pid), mark],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 cwd=self._queue.opened_in,
@@ -95,6 +96,7 @@ class Heart:
                 start_new_session=True,
             )
         self._channel = Channel(ours)
+        self._send({"url": self._queue.url})
         self._ready = threading.Event()
         self._born = self._queue.clock.boottime()
         self._reader = threading.Thread(

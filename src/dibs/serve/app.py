@@ -18,7 +18,7 @@ from dibs.serve.remembered import Answer
 from dibs.serve.reply import Reply, Send
 from dibs.serve.request import Request
 from dibs.serve.routes import Route, Table
-from dibs.task import decode
+from dibs.task import decode, is_id
 
 SEND_SECONDS = 30.0
 _MOST_KEY = 200
@@ -37,22 +37,41 @@ class Door:
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
+        began = self._house.clock.boottime()
         try:
             reply = await self._answer(request, send)
         except Gone:
             return
         except Exception as error:
-            if not isinstance(error, DibsError | Refusal):
-                self._house.log(f"{request.method} {scope['path']}: internal error: {error!r}")
-            status, answer = answer_of(error)
-            reply = Reply(status, dump(answer))
+            reply = self._refused(request, error)
+        took = None
         if reply is not None:
             await reply.send(send)
+            took = self._house.clock.boottime() - began
+        self._tell(request, 200 if reply is None else reply.status, took)
+
+    def _refused(self, request: Request, error: Exception) -> Reply:
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        if not isinstance(error, DibsError | Refusal):
+            self._house.log(f"{request.method} {request.route}: internal error: {error!r}")
+        elif isinstance(error, Refusal) and error.retry_after is not None:
+            self._house.metrics.count("dibs_rate_limited_total")
+            headers = ((b"retry-after", str(error.retry_after).encode()),)
+        status, answer = answer_of(error)
+        return Reply(status, dump(answer), headers=headers)
+
+    def _tell(self, request: Request, status: int, took: float | None) -> None:
+        self._house.metrics.asked(request.route, status, took)
+        if self._house.log.debugs:
+            milliseconds = None if took is None else round(took * 1000, 3)
+            named = {"method": request.method, "route": request.route, "queue": request.queue or None}
+            self._house.log.note("debug", "request", **named, status=status, ms=milliseconds, client=request.client)
 
     async def _answer(self, request: Request, send: Send) -> Reply | None:
         place = self._places.find(request.path)
-        self._gatehouse.admit(request.headers, request.method, open=place is not None and place.open)
+        self._gatehouse.admit(request, open=place is not None and place.open)
         if place is not None:
+            request.route = place.path
             if request.method != place.method:
                 raise Refusal("no-method", f"{request.method} is not possible here; use {place.method}")
             return await place.act(self._house, request, send)
@@ -69,6 +88,7 @@ class Door:
         route = routes.get(request.method)
         if route is None:
             raise Refusal("no-method", f"{request.method} is not possible here; use {' or '.join(sorted(routes))}")
+        request.route, request.queue = route.name, counter.desk.name
         if self._house.stopping:
             raise Refusal("stopping", "the daemon is stopping; ask again")
         if route.raw:
@@ -78,16 +98,19 @@ class Door:
 
     async def _route(self, route: Route, counter: Counter, ref: str, request: Request) -> Answer:
         query = checked_query(route.query, request.query)
-        body = await self._gatehouse.body(request.headers, request.receive)
+        body = await self._gatehouse.body(request.headers, request.receive, request.here())
         call = handlers.Call(counter, ref, query, repeat=request.attempt > 1, hung_up=request.hung_up)
 
         async def act() -> Answer:
             try:
                 if route.method == "POST":
                     call.given = checked(route.body, _decoded(request.headers, body))
-                return 200, dump(await getattr(handlers, route.name)(call))
+                found = await getattr(handlers, route.name)(call)
+                self._count(route, call, found)
+                return 200, found if isinstance(found, bytes) else dump(found)
             except (DibsError, Refusal) as error:
                 status, answer = answer_of(error)
+                self._count_refused(route, call, answer["error"]["kind"])
                 return status, dump(answer)
 
         key = request.headers.get(KEY_HEADER.lower(), "")
@@ -96,6 +119,24 @@ class Door:
         if len(key) > _MOST_KEY:
             raise Refusal("bad-input", f"{KEY_HEADER} has {len(key)} characters; use at most {_MOST_KEY}")
         return await self._house.remembered.once(f"{counter.desk.name} {route.name} {ref} {key}", act)
+
+    def _count(self, route: Route, call: handlers.Call, found: Any) -> None:
+        if route.method != "POST":
+            return
+        metrics, queue = self._house.metrics, call.desk.name
+        leases = found.get("leases")
+        if leases is None:
+            leases = [found["lease"]] if found.get("lease") else []
+        outcome = "empty" if route.name == "claim" and not leases else "done"
+        metrics.stepped(queue, route.name, outcome)
+        if leases:
+            metrics.claimed(queue, leases, max(call.desk.now() - call.received - found.get("waited", 0.0), 0.0))
+
+    def _count_refused(self, route: Route, call: handlers.Call, kind: str) -> None:
+        if route.method == "POST":
+            self._house.metrics.stepped(call.desk.name, route.name, kind)
+            task = call.ref if is_id(call.ref) else None
+            self._house.log.note("info", "step refused", queue=call.desk.name, step=route.name, kind=kind, task=task)
 
     async def _stream(self, counter: Counter, worker: str, request: Request, send: Send) -> None:
         if counter.sessions.full:

@@ -1,6 +1,6 @@
 """What a request may say, and the check that it says nothing else. BadInput names the field."""
 
-from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from dibs.errors import BadInput
@@ -25,33 +25,42 @@ KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "objects": ({"type": "array", "items": {"type": "object"}}, "a list of objects"),
     "priority": ({"type": ["integer", "string"]}, "a number, or low, normal, high or critical"),
 }
-_ABSENT = object()
+_TYPES: dict[str, Any] = {
+    "text": str, "number": (int, float), "whole": int, "object": dict, "priority": (int, str),
+}  # fmt: skip
 
 
-def checked(fields: Sequence[Field], given: Any, where: str = "the body") -> dict[str, Any]:
+def checked(fields: tuple[Field, ...], given: Any, where: str = "the body") -> dict[str, Any]:
     """The fields of a JSON object; null is as good as absent, but for a payload or result."""
     if not isinstance(given, dict):
         raise BadInput(f"{where} is not a JSON object; send one")
-    known = {field.name: field for field in fields}
-    for name in given:
-        if name not in known:
-            raise BadInput(f"{where} has {name!r}, which is not known; known: {', '.join(known) or 'nothing'}")
+    known, required = _by_name(fields)
     found: dict[str, Any] = {}
-    for name, field in known.items():
-        value = given.get(name, _ABSENT)
-        if value is _ABSENT or (value is None and field.kind != "any"):
-            if field.required:
-                raise BadInput(f"{where} has no {name!r}; give {KINDS[field.kind][1]}")
+    for name, value in given.items():
+        field = known.get(name)
+        if field is None:
+            raise BadInput(f"{where} has {name!r}, which is not known; known: {', '.join(known) or 'nothing'}")
+        if value is None and field.kind != "any":
             continue
         if not _fits(field.kind, value):
             raise BadInput(f"{name} {_short(value)} is not acceptable; give {KINDS[field.kind][1]}")
         found[name] = value
+    for field in required:
+        if field.name not in found:
+            raise BadInput(f"{where} has no {field.name!r}; give {KINDS[field.kind][1]}")
     return found
 
 
-def checked_query(fields: Sequence[Field], given: dict[str, list[str]]) -> dict[str, Any]:
+@cache
+def _by_name(fields: tuple[Field, ...]) -> tuple[dict[str, Field], tuple[Field, ...]]:
+    return {field.name: field for field in fields}, tuple(field for field in fields if field.required)
+
+
+def checked_query(fields: tuple[Field, ...], given: dict[str, list[str]]) -> dict[str, Any]:
     """The same for what stands in the URL, where everything is text and a list is a name several times."""
-    known = {field.name: field for field in fields}
+    known, required = _by_name(fields)
+    if not given and not required:
+        return {}
     values: dict[str, Any] = {}
     for name, texts in given.items():
         field = known.get(name)
@@ -83,10 +92,7 @@ def _fits(kind: str, value: Any) -> bool:
     if kind in ("texts", "objects"):
         one = str if kind == "texts" else dict
         return isinstance(value, list) and all(isinstance(item, one) for item in value)
-    types: dict[str, Any] = {
-        "text": str, "number": int | float, "whole": int, "object": dict, "priority": int | str,
-    }  # fmt: skip
-    return kind in types and isinstance(value, types[kind])
+    return kind in _TYPES and isinstance(value, _TYPES[kind])
 
 
 def _short(value: Any) -> str:

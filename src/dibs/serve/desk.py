@@ -5,17 +5,18 @@ found again by task and epoch; what is in memory here only makes that quicker.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from itertools import islice
 from typing import Any, NamedTuple
 
-from dibs.errors import BadInput, LeaseLost, TaskNotFound
+from dibs.errors import BadInput, LeaseLost, TaskNotFound, Unsupported
 from dibs.facets import Filter, make_filter
 from dibs.queues.held import Lease
 from dibs.queues.queue import DEFAULT_TTL, Queue, _checked_ttl
 from dibs.serve.asked import checked
+from dibs.serve.cache.looking import Looking
 from dibs.serve.routes import CLAIM, ENDED, TASK
+from dibs.serve.search.asking import Asked
 from dibs.serve.settling import was_done
 from dibs.task import NewTask, Task, is_id, make_task
 from dibs.values import replace
@@ -33,10 +34,19 @@ class Wanted(NamedTuple):
     session: str | None
 
 
+Search = Callable[[Asked], Awaitable[dict[str, Any]]]
+
+
+async def _no_search(asked: Asked) -> dict[str, Any]:
+    raise Unsupported("this daemon does not search; ask a queue that it serves with `dibs search` where that is")
+
+
 class Desk:
     def __init__(self, name: str, opening: Callable[[], Queue]) -> None:
         self.name = name
         self.queue = opening()
+        self.look: Looking = self.queue  # answers who only looks
+        self.search: Search = _no_search
         self._opening = opening
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Lease] = {}
@@ -60,7 +70,8 @@ class Desk:
         there = {task.id: found for task, item in zip(tasks, items, strict=True) if (found := self._known(task, item))}
         fresh = [task for task in tasks if task.id not in there]
         pushed = dict(zip((task.id for task in fresh), self.queue._insert(fresh) if fresh else (), strict=True))
-        return [_pushed(there.get(task.id) or pushed[task.id]) for task in tasks]
+        altered = not self.queue.capabilities.owned
+        return [_pushed(there.get(task.id) or pushed[task.id], altered) for task in tasks]
 
     def _new(self, item: dict[str, Any], now: float) -> Task:
         given = checked(TASK, item, "a task")
@@ -257,11 +268,10 @@ class Desk:
         self.queue.close()
 
 
-def page_of(tasks: Iterator[Task], size: int) -> list[dict[str, Any]]:
-    return [task.to_json() for task in islice(tasks, size)]
+def _pushed(task: Task, altered: bool) -> dict[str, Any]:
+    """A client knows what it sent; of a key that was taken it is told which task has it.
 
-
-def _pushed(task: Task) -> dict[str, Any]:
-    """A client knows what it sent; of a key that was taken it is told which task has it."""
+    `altered`: the queue made something of its own of it (a file).
+    """
     short: dict[str, Any] = {"id": task.id, "state": str(task.state), "duplicate": task.duplicate}
-    return {**short, "task": task.to_json()} if task.duplicate else short
+    return {**short, "task": task.to_json()} if task.duplicate or altered else short

@@ -10,12 +10,16 @@ import ipaddress
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from dibs.clock import SYSTEM, Clock
+from dibs.serve.limits import Limits
 from dibs.serve.refusal import Gone, Refusal
+from dibs.serve.request import Request
 from dibs.serve.tokens import Tokens
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MOST_BYTES = 64 * 1024 * 1024
 BODY_SECONDS = 30.0
+WRONG_RATE = 20.0  # wrong tokens a second from one address
 Receive = Callable[[], Awaitable[Any]]
 
 
@@ -28,33 +32,52 @@ class Gatehouse:
         any_address: bool = False,
         most_bytes: int = MOST_BYTES,
         body_seconds: float = BODY_SECONDS,
+        rate: float = 0.0,
+        clock: Clock = SYSTEM,
     ) -> None:
-        """`tokens`: None on a Unix socket. `any_address`: it listens on all addresses, so any of them may be named."""
+        """`tokens`: None on a Unix socket. `any_address`: it listens on all addresses, so any of them may be named.
+        `rate`: how many requests a second one token, or one address, may make; 0 for any number."""
         self._tokens = tokens
         self._hosts = {*LOOPBACK, *(host.lower() for host in hosts)}
         self._any_address = any_address
         self._most_bytes = most_bytes
         self._body_seconds = body_seconds
+        self._limits = Limits(rate, clock)
+        self._wrong = Limits(min(rate, WRONG_RATE), clock)
 
-    def admit(self, headers: dict[str, str], method: str, *, open: bool = False) -> None:  # noqa: A002
+    def admit(self, request: Request, *, open: bool = False) -> None:  # noqa: A002
         """Raises a Refusal. `open`: what is asked for shows nothing, so no token is needed."""
+        headers, known = request.headers, request.known
+        self._limits.take(request.client)
+        said = (headers.get("host"), headers.get("origin"), open or headers.get("authorization"))
+        if known.get("said") != said:
+            self._check_host(headers)
+            known["may"] = None if open else self._check_token(headers.get("authorization", ""), request.client)
+            known["said"] = said
+        if not open and self._tokens is not None:
+            self._limits.take(known["may"][1])
+            if known["may"][0] == "read" and request.method not in ("GET", "HEAD"):
+                raise Refusal("forbidden", "this token may only look; use the first one in the daemon's token file")
+
+    def _check_host(self, headers: dict[str, str]) -> None:
         host = headers.get("host", "").lower()
         if not self._ours(host):
             raise Refusal("forbidden", f"host {host[:80]!r} is not served here; use the daemon's own address")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
             raise Refusal("forbidden", f"requests from {origin[:80]!r} are refused; ask from the daemon's own pages")
-        if self._tokens is not None and not open:
-            self._check_token(self._tokens, headers.get("authorization", ""), method)
 
-    def _check_token(self, tokens: Tokens, given: str, method: str) -> None:
+    def _check_token(self, given: str, client: str) -> tuple[str, str]:
+        """(what it allows, whose share of the rate it uses)."""
+        if self._tokens is None:
+            return "write", ""
         scheme, _, token = given.partition(" ")
-        allowed = tokens.allows(token.strip()) if scheme.lower() == "bearer" else None
+        allowed = self._tokens.allows(token.strip()) if scheme.lower() == "bearer" else None
         if allowed is None:
+            self._wrong.take(client)
             what = "the token is wrong" if given else "a token is needed"
             raise Refusal("unauthorized", f"{what}; set DIBS_TOKEN to the one in the daemon's token file")
-        if allowed == "read" and method not in ("GET", "HEAD"):
-            raise Refusal("forbidden", "this token may only look; use the first one in the daemon's token file")
+        return allowed, f"token {hash(token.strip())}"
 
     def _ours(self, host: str) -> bool:
         name = host.rpartition(":")[0] if not host.endswith("]") and host.rpartition(":")[2].isdigit() else host
@@ -68,10 +91,13 @@ class Gatehouse:
         except ValueError:
             return False
 
-    async def body(self, headers: dict[str, str], receive: Receive) -> bytes:
+    async def body(self, headers: dict[str, str], receive: Receive, here: bytes | None = None) -> bytes:
+        """`here`: all of it, when it has come already."""
         declared = headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > self._most_bytes:
             raise self._too_large()
+        if here is not None:
+            return here
         parts: list[bytes] = []
         size = 0
         try:

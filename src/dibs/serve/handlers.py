@@ -11,11 +11,13 @@ from dibs.queues.queue import Queue
 from dibs.serve.counter import Counter
 from dibs.serve.desk import MOST_CLAIMED
 from dibs.serve.refusal import Gone
+from dibs.serve.search.asking import asked
 from dibs.task import checked_number
 from dibs.values import asdict, replace
 
 LONGEST_WAIT = 60.0
 _PAGE, _LARGEST_PAGE = 100, 1000
+_SHORT = 10  # so many leases are claimed in a moment
 
 
 class Call:
@@ -45,6 +47,10 @@ class Call:
     async def run(self, act: Callable[..., Any], *args: Any, **more: Any) -> Any:
         return await self.counter.run(partial(act, *args, **more))
 
+    async def step(self, act: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        """One that is usually short."""
+        return await (self.run if self.repeat else self.counter.step)(act, *args, **more)
+
 
 async def about(call: Call) -> Any:
     offers = replace(call.queue.capabilities, processes=True, admits=False)
@@ -57,11 +63,11 @@ async def time(call: Call) -> Any:
 
 
 async def stats(call: Call) -> Any:
-    return (await call.run(call.queue.stats)).to_json()
+    return (await call.run(call.desk.look.stats)).to_json()
 
 
 async def claimed(call: Call) -> Any:
-    return {"claims": [claim.to_json() for claim in await call.run(call.queue.claimed)]}
+    return {"claims": [claim.to_json() for claim in await call.run(call.desk.look.claimed)]}
 
 
 async def push(call: Call) -> Any:
@@ -78,8 +84,12 @@ async def tasks(call: Call) -> Any:
     if limit is not None and limit < 0:
         raise BadInput(f"limit {limit} is not acceptable; use a whole number from 0")
     chosen = {"project": call.given.get("project"), "labels": call.given.get("label", ())}
-    listing = await call.run(call.queue.tasks, call.given.get("state"), **chosen, limit=limit)
+    listing = await call.run(call.desk.look.tasks, call.given.get("state"), **chosen, limit=limit)
     return await call.counter.first_page(iter(listing), size)
+
+
+async def search(call: Call) -> Any:
+    return await call.desk.search(asked(call.given["q"], call.given.get("sort"), call.given.get("limit")))
 
 
 async def get(call: Call) -> Any:
@@ -107,7 +117,8 @@ async def claim(call: Call) -> Any:
     if not 1 <= limit <= MOST_CLAIMED:
         raise BadInput(f"limit {limit} is not acceptable; use a whole number from 1 to {MOST_CLAIMED}")
     wanted = call.desk.wanted(given)
-    looked, leases = await call.run(call.desk.take, limit, wanted)
+    take = call.step if limit <= _SHORT else call.run
+    looked, leases = await take(call.desk.take, limit, wanted)
     if not leases and wait > 0:
         waiter = call.counter.waiting.join(limit, wanted, call.received + min(wait, LONGEST_WAIT))
         gone = asyncio.ensure_future(call.hung_up())
@@ -125,29 +136,29 @@ async def claim(call: Call) -> Any:
 
 
 async def renew(call: Call) -> Any:
-    kept = await call.run(call.desk.renew, call.ref, call.given["epoch"], call.given.get("session"))
+    kept = await call.step(call.desk.renew, call.ref, call.given["epoch"], call.given.get("session"))
     return {"left": min(kept.ttl, kept.deadline - call.received), "worker": kept.worker}
 
 
 async def complete(call: Call) -> Any:
     epoch, result = call.given["epoch"], call.given.get("result")
     if "claim" not in call.given:
-        await call.run(call.desk.complete, call.ref, epoch, result, repeat=call.repeat)
+        await call.step(call.desk.complete, call.ref, epoch, result, repeat=call.repeat)
         return {"lease": None}
     wanted = call.desk.wanted(call.given["claim"])
-    _, following = await call.run(call.desk.complete_and_claim, call.ref, epoch, result, wanted, repeat=call.repeat)
+    _, following = await call.step(call.desk.complete_and_claim, call.ref, epoch, result, wanted, repeat=call.repeat)
     return {"lease": None if following is None else call.desk.show(following, call.received)}
 
 
 async def fail(call: Call) -> Any:
     error, again = call.given.get("error", ""), call.given.get("retry", True)
-    await call.run(call.desk.fail, call.ref, call.given["epoch"], error, again, repeat=call.repeat)
+    await call.step(call.desk.fail, call.ref, call.given["epoch"], error, again, repeat=call.repeat)
     return {}
 
 
 async def release(call: Call) -> Any:
     delay = call.given.get("delay", 0.0)
-    await call.run(call.desk.release, call.ref, call.given["epoch"], delay, repeat=call.repeat)
+    await call.step(call.desk.release, call.ref, call.given["epoch"], delay, repeat=call.repeat)
     return {}
 
 
@@ -168,6 +179,10 @@ async def retry(call: Call) -> Any:
     return (await call.run(call.queue.retry, call.ref)).to_json()
 
 
+async def prioritise(call: Call) -> Any:
+    return (await call.run(call.queue.set_priority, call.ref, call.given["priority"])).to_json()
+
+
 async def pause(call: Call) -> Any:
     await call.run(call.queue.pause, call.given.get("reason", ""))
     return {}
@@ -185,5 +200,6 @@ async def purge(call: Call) -> Any:
 
 
 async def leave(call: Call) -> Any:
+    call.counter.sessions.leave(call.ref)
     await call.run(call.desk.leave, call.ref)
     return {}

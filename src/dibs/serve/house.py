@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from dibs.clock import SYSTEM, Clock
 from dibs.serve.counter import THREADS, Counter
 from dibs.serve.desk import Desk
+from dibs.serve.logs import Log
+from dibs.serve.metrics import Metrics
 from dibs.serve.remembered import Remembered
 from dibs.serve.sessions import GRACE_SECONDS
 
@@ -36,11 +39,19 @@ class House:
     ) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dibs-serve")
         self.counters = {desk.name: Counter(desk, self.pool, grace) for desk in desks}
+        for counter in self.counters.values():
+            counter.sessions.dropped = partial(self._dropped, counter.desk.name)
         self.remembered = Remembered(clock)
         self.clock = clock
-        self.log = log
+        self.log = log if isinstance(log, Log) else Log(log, level="warning")
+        self.metrics = Metrics()
+        self.seen: dict[str, Any] = {}  # what places know from the request before
         self.stopping = False
         self.beside = list(beside)
+
+    def _dropped(self, queue: str, worker: str) -> None:
+        self.metrics.count("dibs_sessions_dropped_total", queue)
+        self.log.note("warning", "session dropped", queue=queue, worker=worker)
 
     async def start(self) -> None:
         for one in self.beside:

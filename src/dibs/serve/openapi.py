@@ -5,12 +5,29 @@ from typing import Any
 
 from dibs.queues.remote.wire import KINDS as ERRORS
 from dibs.serve.asked import KINDS, Field
-from dibs.serve.routes import PREFIX, ROUTES, TASK, Route
+from dibs.serve.routes import EVERYWHERE, PREFIX, ROUTES, SEARCH, TASK, Route
+
+_PLACES = (
+    ("/healthz", "the daemon runs", "application/json", True),
+    ("/readyz", "every queue behind it answers", "application/json", True),
+    ("/metrics", "what was counted, for Prometheus", "text/plain", False),
+)
 
 
 def describe(version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {
         PREFIX: {"get": {"operationId": "queues", "summary": "the queues that are served", "responses": _answers()}}
+    }
+    for path, what, kind, open_to_all in _PLACES:
+        operation: dict[str, Any] = {"operationId": path[1:], "summary": what, "responses": _answers(kind)}
+        paths[path] = {"get": {**operation, "security": []} if open_to_all else operation}
+    paths[EVERYWHERE] = {
+        "get": {
+            "operationId": "search-everywhere",
+            "summary": "tasks of all queues by their words and fields",
+            "parameters": [_parameter(field) for field in SEARCH],
+            "responses": _answers(),
+        }
     }
     for route in ROUTES:
         path = f"{PREFIX}/{{queue}}{route.path}"
@@ -47,13 +64,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "summary": route.what,
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in named),
-            *(
-                {
-                    "name": field.name, "in": "query", "required": field.required,
-                    "description": field.what, "schema": KINDS[field.kind][0],
-                }
-                for field in route.query
-            ),
+            *map(_parameter, route.query),
         ],
         "responses": _answers("text/plain" if route.raw else "application/json"),
     }  # fmt: skip
@@ -64,6 +75,11 @@ def _operation(route: Route) -> dict[str, Any]:
             schema["properties"]["tasks"] = {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}}
         operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
     return operation
+
+
+def _parameter(field: Field) -> dict[str, Any]:
+    said = {"name": field.name, "in": "query", "required": field.required, "description": field.what}
+    return {**said, "schema": KINDS[field.kind][0]}
 
 
 def _object(fields: Sequence[Field]) -> dict[str, Any]:

@@ -5,10 +5,15 @@ from typing import NamedTuple
 
 from dibs import __version__
 from dibs.queues.remote.wire import dump
+from dibs.serve import exposition, readiness
+from dibs.serve.dashboard import assets
+from dibs.serve.dashboard import places as dashboard
 from dibs.serve.house import House
 from dibs.serve.openapi import describe
 from dibs.serve.reply import Reply, Send
 from dibs.serve.request import Request
+from dibs.serve.routes import EVERYWHERE
+from dibs.serve.search.places import everywhere
 
 Act = Callable[[House, Request, Send], Awaitable[Reply | None]]  # None: it has answered by itself, as a stream
 
@@ -20,10 +25,6 @@ class Place(NamedTuple):
     method: str = "GET"
 
 
-async def health(house: House, request: Request, send: Send) -> Reply:
-    return Reply(200, dump({"ok": True, "version": __version__}))
-
-
 async def description(house: House, request: Request, send: Send) -> Reply:
     return Reply(200, dump(describe(__version__)))
 
@@ -33,9 +34,22 @@ async def queues(house: House, request: Request, send: Send) -> Reply:
 
 
 PLACES = (
-    Place("/healthz", health),
+    Place("/healthz", readiness.health, open=True),
+    Place("/readyz", readiness.ready, open=True),
+    Place("/metrics", exposition.metrics),
     Place("/v1/openapi.json", description),
     Place("/v1/queues", queues),
+    Place(EVERYWHERE, everywhere),
+    Place("/", assets.index, open=True),
+    Place("/assets/*", assets.asset, open=True),
+    Place("/v1/dashboard", dashboard.overview),
+    Place("/v1/dashboard/may-write", dashboard.may_write, method="POST"),
+    Place("/v1/dashboard/events", dashboard.events),
+    Place("/v1/dashboard/tasks", dashboard.tasks),
+    Place("/v1/dashboard/task", dashboard.task),
+    Place("/v1/dashboard/claims", dashboard.claims),
+    Place("/v1/dashboard/series", dashboard.series),
+    Place("/v1/dashboard/graph", dashboard.graph),
 )
 
 

@@ -9,9 +9,11 @@ from dibs.queues.remote.wire import KINDS, kind_of
 class Refusal(Exception):
     """An answer that is an error; `kind` is one of `wire.KINDS`."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, *, retry_after: int | None = None) -> None:
+        """`retry_after`: in how many seconds it is of use to ask again."""
         super().__init__(message)
         self.kind = kind
+        self.retry_after = retry_after
 
 
 class Gone(Exception):

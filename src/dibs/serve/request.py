@@ -11,15 +11,24 @@ from dibs.serve.refusal import Refusal
 class Request:
     def __init__(self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> None:
         self.method: str = scope["method"]
+        self.route = "none"  # as it is found
+        self.queue = ""
         self.receive = receive
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         self.path = raw.partition(b"?")[0].decode("latin-1")
-        self.parts = [unquote(part, errors="replace") for part in self.path.split("/")[1:]]
+        self.parts = self.path.split("/")[1:]
+        if "%" in self.path:
+            self.parts = [unquote(part, errors="replace") for part in self.parts]
         self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         self._query: bytes = scope.get("query_string", b"")
+        self.known: dict[Any, Any] = scope.get("known", {})  # about this connection
+        self.here: Callable[[], bytes | None] = scope.get("here", lambda: None)
+        self.client: str = scope["client"][0] if scope.get("client") else ""
 
     @property
     def query(self) -> dict[str, list[str]]:
+        if not self._query:
+            return {}
         try:
             return parse_qs(self._query.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
         except ValueError:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from dibs.serve.asked import Field
 
 PREFIX = "/v1/queues"
+EVERYWHERE = "/v1/search"  # over all queues
 _EPOCH = Field("epoch", "whole", "of the lease: the fencing token", True)
 _SESSION = Field("session", "text", "the worker session that it hangs on")
 _FILTERS = (
@@ -34,6 +35,11 @@ TASK = (
     Field("max_backoff", "number", "the longest wait before a retry"),
     Field("pushed_at", "number", "when the client pushed it"),
 )
+SEARCH = (
+    Field("q", "text", "words and field:value, all of which must be met", True),
+    Field("sort", "text", "relevance, priority, newest or oldest"),
+    Field("limit", "whole", "at most so many; 50 if not given, up to 1000"),
+)
 
 
 class Route(NamedTuple):
@@ -61,6 +67,7 @@ ROUTES = (
             Field("next", "text", "what the page before gave as `next`"),
         ),
     ),
+    Route("GET", "/search", "search", "tasks by their words and fields", query=SEARCH),
     Route("GET", "/tasks/{ref}", "get", "one task"),
     Route("GET", "/tasks/{ref}/detail", "detail", "everything known about one task"),
     Route("GET", "/tasks/{ref}/why", "why", "what keeps a task from running",
@@ -83,6 +90,8 @@ ROUTES = (
           (Field("leases", "objects", "each with id, epoch and result", True),), kept=True),
     Route("POST", "/tasks/{ref}/cancel", "cancel", "take it out of the queue", kept=True),
     Route("POST", "/tasks/{ref}/retry", "retry", "put a failed or cancelled task back", kept=True),
+    Route("POST", "/tasks/{ref}/priority", "prioritise", "change the priority of a task that waits",
+          (Field("priority", "priority", "higher first", True),), kept=True),
     Route("POST", "/pause", "pause", "let nothing be claimed", (Field("reason", "text", "for whoever asks why"),)),
     Route("POST", "/resume", "resume", "let tasks be claimed again"),
     Route("POST", "/purge", "purge", "delete old finished tasks",

@@ -14,9 +14,9 @@ from dibs.queues.remote.wire import PORT
 from dibs.serve.app import Door
 from dibs.serve.house import House
 
-HEAD_SECONDS = 15.0  # within which a connection must have asked something
-IDLE_SECONDS = 75
 MOST_CONNECTIONS = 4000
+_OTHER_FILES = 200  # of the queues, for what is not a connection
+_LOOK_SECONDS = 1.0
 STOP_SECONDS = 10
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -24,8 +24,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def require() -> None:
     from importlib.util import find_spec
 
-    if find_spec("uvicorn") is None:
-        raise MissingExtra("dibs serve needs uvicorn, which is not installed; pip install 'dibs[serve]'")
+    for name in ("uvicorn", "httptools"):
+        if find_spec(name) is None:
+            raise MissingExtra(f"dibs serve needs {name}, which is not installed; pip install 'dibs[serve]'")
 
 
 def split_listen(text: str) -> tuple[str, int]:
@@ -104,12 +105,15 @@ class Running:
         """Until `stop`."""
         await self._house.start()
         serving = [asyncio.ensure_future(server.serve(sockets=[own])) for server, own in self._servers]
+        looking = [asyncio.ensure_future(_hang_up_on_the_silent(server)) for server, _ in self._servers]
         try:
             while not self.started and not any(task.done() for task in serving):
                 await asyncio.sleep(0.005)
             ready()
             await asyncio.gather(*serving)
         finally:
+            for look in looking:
+                look.cancel()
             self._house.stop()
             self._house.close()
 
@@ -129,18 +133,13 @@ class Running:
 
 def _server(door: Door) -> Any:
     import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Protocol(H11Protocol):
-        """Hangs up on who connects and asks nothing."""
+    from dibs.serve.connection import Connection
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.loop.call_later(HEAD_SECONDS, self._hang_up)
+    most = _most_connections()
 
-        def _hang_up(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
-                self.transport.close()
+    def protocol(*, server_state: Any, _loop: asyncio.AbstractEventLoop | None = None, **_: Any) -> Connection:
+        return Connection(door, server_state, _loop or asyncio.get_running_loop(), most)
 
     class Server(uvicorn.Server):
         @contextmanager
@@ -149,19 +148,38 @@ def _server(door: Door) -> Any:
 
     config = uvicorn.Config(
         door,
-        http=Protocol,
+        http=protocol,  # type: ignore[arg-type]  # all it does is to call it
+        interface="asgi3",
         ws="none",
         lifespan="off",
         log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     return Server(config)
+
+
+def _most_connections() -> int:
+    """As many as the system allows files to be open, up to MOST_CONNECTIONS."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + _OTHER_FILES
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(min(MOST_CONNECTIONS, soft - _OTHER_FILES), 50)
+
+
+async def _hang_up_on_the_silent(server: Any) -> None:
+    """One look at all connections now and then, instead of a timer for each request."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        now = loop.time()
+        for connection in [one for one in server.server_state.connections if one.overdue(now)]:
+            connection.hang_up()
 
 
 def remove_socket(path: str) -> None:

@@ -18,10 +18,16 @@ class Sessions:
     def __init__(self, bury: Callable[[str], Awaitable[None]], grace: float = GRACE_SECONDS) -> None:
         self._bury = bury
         self._grace = grace
+        self.dropped: Callable[[str], None] = lambda _: None  # told of each that did not come back
         self.begun = 0  # how often a connection was made, for whoever counts
         self._connected: dict[str, int] = {}
+        self._left: set[str] = set()
         self._burying: dict[str, asyncio.Task[None]] = {}
         self._stopping = asyncio.Event()
+
+    @property
+    def connected(self) -> int:
+        return len(self._connected)
 
     @property
     def full(self) -> bool:
@@ -43,6 +49,13 @@ class Sessions:
         finally:
             self._drop(name)
 
+    def leave(self, name: str) -> None:
+        """It ends in good order: that its connection drops says nothing."""
+        if name in self._connected:
+            self._left.add(name)
+        elif (burying := self._burying.pop(name, None)) is not None:
+            burying.cancel()
+
     def stop(self) -> None:
         self._stopping.set()
         for burying in self._burying.values():
@@ -53,10 +66,13 @@ class Sessions:
         if self._connected[name] > 0:
             return
         del self._connected[name]
-        if not self._stopping.is_set():
+        in_order = name in self._left
+        self._left.discard(name)
+        if not self._stopping.is_set() and not in_order:
             self._burying[name] = asyncio.get_running_loop().create_task(self._bury_later(name))
 
     async def _bury_later(self, name: str) -> None:
         await asyncio.sleep(self._grace)
         self._burying.pop(name, None)
+        self.dropped(name)
         await self._bury(name)

@@ -36,6 +36,9 @@ class Waiting:
         self._pause = 0.0
         self._over = False
 
+    def __len__(self) -> int:
+        return len(self._waiters)
+
     def join(self, limit: int, wanted: Wanted, until: float) -> Waiter:
         """`found` of what this returns is set when there is something, or the time is over."""
         if self._over:

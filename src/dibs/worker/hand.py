@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dibs.queues.channel import Channel
 from dibs.queues.heart import MARK
+from dibs.redact import redact
 from dibs.worker.board import Board, Doing, Slot
 from dibs.worker.guard import Ward
 from dibs.worker.job import Job
@@ -41,7 +42,7 @@ class Hand:
         """Its output goes to `output`, or to our stderr: our stdout is for data."""
         ours, theirs = socket.socketpair()
         mark = os.urandom(8).hex()
-        words = [job.url, theirs.fileno(), self._board.fd, len(self._board.slots), self._first, len(self.slots)]
+        words = [redact(job.url), theirs.fileno(), self._board.fd, len(self._board.slots), self._first, len(self.slots)]
         sink = output if output is not None else sys.stderr.fileno()
         with theirs:
             self.process = subprocess.Popen(

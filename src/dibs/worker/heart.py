@@ -38,6 +38,8 @@ class Heart:
             notice = _death_notice(self._ward.pid)
             if notice is not None:
                 selector.register(notice, selectors.EVENT_READ, selector.unregister)
+            if self._channel.waiting:  # it came together with the first message
+                self._hear(selector)
             while not self._over:
                 pause = self._guard.step()
                 if self._left_at is not None:
@@ -115,11 +117,14 @@ def _death_notice(pid: int) -> int | None:
 def main(argv: Sequence[str]) -> int:
     from dibs.queues import open_queue
 
-    url, pid, mark = argv
+    _, pid, mark = argv
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # meant for the worker; the heart leaves with it
     channel = Channel(socket.socket(fileno=0))
-    heart = Heart(open_queue(url), channel, Ward(int(pid), mark))
+    first = channel.receive_one()  # the URL as it is: a command line is seen by everybody
+    if first is None:
+        return 1
+    heart = Heart(open_queue(first["url"]), channel, Ward(int(pid), mark))
     channel.send({"ready": os.getpid()})
     heart.run()
     return 0

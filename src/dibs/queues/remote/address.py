@@ -12,7 +12,7 @@ from dibs.redact import redact
 from dibs.task import checked_number
 from dibs.values import dataclass
 
-SETTINGS = ("token", "timeout", "patience")
+SETTINGS = ("token", "timeout", "patience", "ca")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _NUMBERS = {"timeout": 30.0, "patience": 60.0}
 
@@ -27,11 +27,18 @@ class Address:
     token: str | None
     timeout: float  # how long one answer may take
     patience: float  # how long a daemon that does not answer is tried again
+    ca: str | None  # a file of certificates to trust, besides those of the system
 
     @property
     def where(self) -> str:
         """For people."""
-        return f"unix:{self.socket}" if self.socket else f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
+        return f"unix:{self.socket}" if self.socket else f"{'https' if self.tls else 'http'}://{self.named}"
+
+    @property
+    def named(self) -> str:
+        """As the header `Host` says it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.socket else f"{host}:{self.port}"
 
     @property
     def base(self) -> str:
@@ -59,7 +66,9 @@ def parse(url: str, settings: dict[str, str]) -> Address:
         if not socket or not name:
             raise BadInput(f"{shown!r} names no queue; write unix:/PATH/TO/dibs.sock/NAME")
         socket = os.path.abspath(socket)
-        return Address(host="localhost", port=0, tls=False, socket=socket, name=unquote(name), token=token, **numbers)
+        return Address(
+            host="localhost", port=0, tls=False, socket=socket, name=unquote(name), token=token, ca=None, **numbers
+        )
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -71,7 +80,9 @@ def parse(url: str, settings: dict[str, str]) -> Address:
     if token is None and host in LOOPBACK:
         token = _kept_token()
     port = port or (443 if tls else PORT)
-    return Address(host=host, port=port, tls=tls, socket=None, name=unquote(name), token=token, **numbers)
+    return Address(
+        host=host, port=port, tls=tls, socket=None, name=unquote(name), token=token, ca=settings.get("ca"), **numbers
+    )
 
 
 def _kept_token() -> str | None:

@@ -2,13 +2,13 @@
 
 A request that changes something carries a key, the same each time it is sent again, and the number of the attempt:
 the daemon does it once (see `remembered` and `settling` of `dibs.serve`). So a lost answer costs time and nothing else.
+A daemon that says it is busy, or for how long to wait, is asked again then.
 """
 
 import http.client
 import os
 import socket
 import threading
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -17,25 +17,13 @@ from dibs.errors import BadInput, DibsError, StorageError
 from dibs.patience import Patience
 from dibs.queues.remote import wire
 from dibs.queues.remote.address import Address
+from dibs.queues.remote.line import Answer, Line, connection
 from dibs.task import decode
 
 _LOST = (OSError, http.client.HTTPException)
 _AGAIN = ("busy", "stopping")
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        try:
-            self.sock.connect(self._path)
-        except OSError:
-            self.sock.close()
-            raise
+_OPENING_SECONDS = 2.0
+_LONGEST_PAUSE = 5.0  # whatever the daemon says: it may have changed its mind
 
 
 class Connections:
@@ -44,9 +32,11 @@ class Connections:
     def __init__(self, address: Address, clock: Clock) -> None:
         self.address = address
         self._clock = clock
+        self._head = f"HTTP/1.1\r\nHost: {address.named}\r\n{_bearer(address)}".encode()
         self._mine = threading.local()
-        self._all: set[http.client.HTTPConnection] = set()
-        self._polling: dict[http.client.HTTPConnection, bool] = {}  # true: told to stop
+        self._all: set[Line] = set()
+        self._polling: set[Line] = set()
+        self._roused = 0
         self._lock = threading.Lock()
         self._pid = os.getpid()
 
@@ -57,65 +47,90 @@ class Connections:
             for item in (value if isinstance(value, list | tuple) else (value,))
             if item is not None
         )
-        return self._ask("GET", f"{path}?{given}" if given else path, None, {}, self.address.patience)
+        return self._ask(self._asking("GET", f"{path}?{given}" if given else path), self.address.patience)
 
     def post(self, path: str, body: Any = None) -> Any:
-        headers = {"Content-Type": "application/json", wire.KEY_HEADER: os.urandom(12).hex()}
-        return self._ask("POST", path, wire.dump(body or {}), headers, self.address.patience)
+        return self._ask(self._posting(path, wire.dump(body or {})), self.address.patience)
 
     def first(self, path: str, patience: float) -> Any:
         """The request that opens the queue: whoever opens it wants to know soon that nobody is there."""
-        return self._ask("GET", path, None, {}, min(patience, self.address.patience))
+        return self._ask(self._asking("GET", path), min(patience, self.address.patience))
+
+    def queues(self) -> list[str]:
+        """The names of all that the daemon serves."""
+        found: list[str] = self._ask((b"GET /v1/queues " + self._head, b""), _OPENING_SECONDS)["queues"]
+        return found
+
+    def nothing(self) -> None:
+        """Whether the daemon answers at all."""
+        self._send(b"GET /healthz " + self._head + b"\r\n")
 
     def poll(self, path: str, body: dict[str, Any], seconds: float) -> Any:
         """A claim that the daemon may keep waiting; None when `rouse` ended it. On a connection of its own."""
-        headers = {"Content-Type": "application/json", wire.KEY_HEADER: os.urandom(12).hex()}
-        asked = wire.dump({**body, "wait": seconds})
+        key = os.urandom(12).hex()
+        again = self._posting(path, wire.dump(body), key)
         self._own()
-        connection = self.new(self.address.timeout + seconds)
-        with self._lock:
-            self._polling[connection] = False
+        roused = self._roused
+        line: Line | None = None
         try:
-            connection.request("POST", self.address.base + path, body=asked, headers={**self._identity(), **headers})
-            answer = connection.getresponse()
-            status, found = answer.status, decode(answer.read())
-        except _LOST:
-            if self._polling[connection]:
-                return None
-            return self._ask("POST", path, wire.dump(body), headers, self.address.patience, attempt=2)
-        finally:
+            line = Line(self.address, self.address.timeout + seconds)
             with self._lock:
-                del self._polling[connection]
-            connection.close()
-        if status >= 400:
-            kind, error = wire.error_of(found, status)
+                self._polling.add(line)
+                if roused != self._roused:
+                    return None
+            answer = line.exchange(self._numbered(self._posting(path, wire.dump({**body, "wait": seconds}), key), 1))
+        except _LOST:
+            return None if roused != self._roused else self._ask(again, self.address.patience, attempt=2)
+        finally:
+            if line is not None:
+                with self._lock:
+                    self._polling.discard(line)
+                line.close()
+        found = self._decoded(answer)
+        if answer.status >= 400:
+            kind, error = wire.error_of(found, answer.status)
             if kind not in _AGAIN:
                 raise error
-            return self._ask("POST", path, wire.dump(body), headers, self.address.patience, attempt=2)
+            return self._ask(again, self.address.patience, attempt=2)
         return found
 
     def rouse(self) -> None:
         """Whoever waits for a claim looks again at once."""
         with self._lock:
-            for connection in self._polling:
-                self._polling[connection] = True
-                if connection.sock is not None:
-                    hang_up(connection.sock)
+            self._roused += 1
+            for line in self._polling:
+                line.hang_up()
 
-    def _ask(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float, attempt: int = 1
-    ) -> Any:
+    # Requests: their bytes, but for what changes when they are sent again
+
+    def _asking(self, method: str, path: str) -> tuple[bytes, bytes]:
+        return f"{method} {self.address.base}{path} ".encode() + self._head, b""
+
+    def _posting(self, path: str, body: bytes, key: str | None = None) -> tuple[bytes, bytes]:
+        head, _ = self._asking("POST", path)
+        more = (
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"{wire.KEY_HEADER}: {key or os.urandom(12).hex()}\r\n"
+        )
+        return head + more.encode(), body
+
+    def _numbered(self, request: tuple[bytes, bytes], attempt: int) -> bytes:
+        head, body = request
+        return b"%s%s: %d\r\n\r\n%s" % (head, wire.ATTEMPT_HEADER.encode(), attempt, body)
+
+    def _ask(self, request: tuple[bytes, bytes], patience: float, attempt: int = 1) -> Any:
         waiting = Patience(self._clock)
         while True:
-            if body is not None:
-                headers[wire.ATTEMPT_HEADER] = str(attempt)
+            pause: float | None = None
             try:
-                status, answer = self._send(method, path, body, headers)
-                if status < 400:
-                    return answer
-                kind, error = wire.error_of(answer, status)
+                answer = self._send(self._numbered(request, attempt))
+                found = self._decoded(answer)
+                if answer.status < 400:
+                    return found
+                kind, error = wire.error_of(found, answer.status)
                 if kind not in _AGAIN:
                     raise error
+                pause = answer.retry_after
             except _LOST as lost:
                 self._drop()
                 kept = self._kept_alive()
@@ -127,21 +142,24 @@ class Connections:
             if waiting.spent_on("an answer") >= patience:
                 raise error
             attempt += 1
-            waiting.wait()
+            if pause is None:
+                waiting.wait()
+            else:
+                self._clock.sleep(min(pause, _LONGEST_PAUSE))
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, Any]:
-        connection = self._connection()
-        connection.request(method, self.address.base + path, body=body, headers={**self._identity(), **headers})
-        answer = connection.getresponse()
-        data = answer.read()
-        self._mine.used = True
+    def _send(self, request: bytes) -> Answer:
+        line = self._line()
+        answer = line.exchange(request)
+        self._mine.used = line.keeps
+        if not line.keeps:
+            self._drop()
+        return answer
+
+    def _decoded(self, answer: Answer) -> Any:
         try:
-            return answer.status, decode(data) if data else None
+            return decode(answer.body) if answer.body else None
         except BadInput:
             raise StorageError(f"{self.address.where} does not answer as a dibs daemon does; check the URL") from None
-
-    def _identity(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.address.token}"} if self.address.token else {}
 
     def _unreachable(self, lost: Exception) -> DibsError:
         why = lost.strerror if isinstance(lost, OSError) and lost.strerror else str(lost) or type(lost).__name__
@@ -149,63 +167,55 @@ class Connections:
 
     # One connection a thread
 
-    def new(self, timeout: float) -> http.client.HTTPConnection:
-        """One that is not shared, for a stream."""
-        if self.address.socket:
-            return UnixConnection(self.address.socket, timeout)
-        kind = http.client.HTTPSConnection if self.address.tls else http.client.HTTPConnection
-        return kind(self.address.host, self.address.port, timeout=timeout)
-
     def stream(self, path: str, timeout: float) -> tuple[socket.socket, http.client.HTTPResponse]:
         """An answer that goes on, and the socket it comes by. Raises what the connection raises."""
-        connection = self.new(timeout)
+        way = connection(self.address, timeout)
+        identity = {"Authorization": f"Bearer {self.address.token}"} if self.address.token else {}
         try:
-            connection.request("GET", self.address.base + path, headers=self._identity())
-            own = connection.sock
-            return own, connection.getresponse()
+            way.request("GET", self.address.base + path, headers=identity)
+            own = way.sock
+            return own, way.getresponse()
         except BaseException:
-            connection.close()
+            way.close()
             raise
 
     def _own(self) -> None:
         """A forked child must not speak on its parent's connections."""
         if self._pid != os.getpid():
             self._pid, self._mine, self._lock = os.getpid(), threading.local(), threading.Lock()
-            self._all, self._polling = set(), {}
+            self._all, self._polling = set(), set()
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _line(self) -> Line:
         self._own()
-        connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
-        if connection is None:
-            connection = self._mine.connection = self.new(self.address.timeout)
+        line: Line | None = getattr(self._mine, "line", None)
+        if line is None:
+            line = self._mine.line = Line(self.address, self.address.timeout)
             with self._lock:
-                self._all.add(connection)
-        return connection
+                self._all.add(line)
+        return line
 
     def _kept_alive(self) -> bool:
         return bool(getattr(self._mine, "used", False))
 
     def _drop(self) -> None:
-        connection = getattr(self._mine, "connection", None)
-        self._mine.connection = None
-        if connection is not None:
+        line: Line | None = getattr(self._mine, "line", None)
+        self._mine.line = None
+        if line is not None:
             with self._lock:
-                self._all.discard(connection)
-            connection.close()
+                self._all.discard(line)
+            line.close()
 
     def close(self) -> None:
         """A later request makes a new one."""
         with self._lock:
-            connections, self._all = self._all, set()
-        for connection in connections:
-            connection.close()
+            lines, self._all = self._all, set()
+        for line in lines:
+            line.close()
         self._mine = threading.local()
 
 
-def hang_up(own: socket.socket) -> None:
-    """Whoever reads from it is woken; closing would wait for them."""
-    with suppress(OSError):
-        own.shutdown(socket.SHUT_RDWR)
+def _bearer(address: Address) -> str:
+    return f"Authorization: Bearer {address.token}\r\n" if address.token else ""
 
 
 def _quoted(text: str) -> str:

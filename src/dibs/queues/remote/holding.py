@@ -90,7 +90,7 @@ class Holding(Queue):
         ttl = float(record["ttl"])
         return Lease(
             self,
-            wire.task_of(record["task"]),
+            wire.parts_of(record["task"]),
             epoch=record["epoch"],
             worker=record["worker"],
             ttl=ttl,

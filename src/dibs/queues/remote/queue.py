@@ -78,9 +78,9 @@ class RemoteQueue(Holding):
     def _insert(self, tasks: list[Task]) -> list[Task]:
         answers = self._connections.post("/tasks", {"tasks": [task.to_record() for task in tasks]})["tasks"]
         return [
-            replace(wire.task_of(answer["task"]), duplicate=True)
-            if answer["duplicate"]
-            else replace(task, state=State(answer["state"]))
+            replace(wire.task_of(answer["task"]), duplicate=answer["duplicate"])
+            if "task" in answer
+            else replace(task, id=answer["id"], state=State(answer["state"]))
             for task, answer in zip(tasks, answers, strict=True)
         ]
 
@@ -115,6 +115,10 @@ class RemoteQueue(Holding):
                 return
             page = self._connections.get("/tasks", next=page["next"], page=PAGE)
 
+    def search(self, query: str, sort: str | None = None, limit: int | None = None) -> Any:
+        """What the daemon finds, as `GET …/search` gives it."""
+        return self._connections.get("/search", q=query, sort=sort, limit=limit)
+
     def claimed(self) -> list[Claim]:
         return [wire.claim_of(record) for record in self._connections.get("/claimed")["claims"]]
 
@@ -136,6 +140,9 @@ class RemoteQueue(Holding):
 
     def retry(self, ref: str) -> Task:
         return wire.task_of(self._connections.post(f"{at(ref)}/retry"))
+
+    def _prioritise(self, ref: str, priority: int) -> Task:
+        return wire.task_of(self._connections.post(f"{at(ref)}/priority", {"priority": priority}))
 
     def pause(self, reason: str = "") -> None:
         self._connections.post("/pause", {"reason": reason})

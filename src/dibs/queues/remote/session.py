@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from dibs.clock import Clock
 from dibs.errors import DibsError
-from dibs.queues.remote.connections import Connections, hang_up
+from dibs.queues.remote.connections import Connections
+from dibs.queues.remote.line import hang_up
 
 SILENCE_SECONDS = 30.0  # the daemon says something every few seconds
 _FIRST_PAUSE = 0.05

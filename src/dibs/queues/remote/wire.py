@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[type[DibsError], int]] = {
     "busy": (errors.StorageError, 429),
     "stopping": (errors.StorageError, 503),
 }
-_STANDING = ("state", "epoch", "attempts", "deaths")
+_STANDING = frozenset({"state", "epoch", "attempts", "deaths"})
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -67,10 +67,14 @@ def error_of(body: Any, status: int) -> tuple[str, DibsError]:
 
 def task_of(record: Any) -> Task:
     """Raises BadInput, KeyError, TypeError or ValueError when it is none."""
+    return task_from_record(*parts_of(record))
+
+
+def parts_of(record: Any) -> tuple[dict[str, Any], Cell]:
+    """What a task is made of, for whoever may never ask for all of it."""
     stored = {name: value for name, value in record.items() if name not in _STANDING and value is not None}
     stored.setdefault("payload", None)
-    cell = Cell(State(record["state"]), int(record["epoch"]), int(record["attempts"]), int(record["deaths"]))
-    return task_from_record(stored, cell)
+    return stored, Cell(State(record["state"]), int(record["epoch"]), int(record["attempts"]), int(record["deaths"]))
 
 
 def claim_of(record: Any) -> Claim:
