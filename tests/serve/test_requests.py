@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import dibs
 from dibs.serve.openapi import describe
 from dibs.serve.routes import EVERYWHERE, PREFIX, ROUTES
 from serve.conftest import Ask
@@ -130,3 +131,12 @@ def test_a_long_list_comes_in_pages(ask: Ask) -> None:
             break
         page = ask("GET", f"{Q}/tasks?page=10&next={page['next']}").json
     assert sorted(seen) == list(range(25))
+
+
+def test_a_client_that_pushes_for_the_first_time_costs_no_look(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(ref: str) -> None:
+        raise AssertionError(f"looked for {ref}")
+
+    monkeypatch.setattr(daemon.house.counters["q"].desk.queue, "get", never)
+    with dibs.open(daemon.url) as queue:
+        assert len(queue.push_many(range(5))) == 5

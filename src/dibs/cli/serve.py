@@ -110,6 +110,7 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
             return
         also = f" and unix:{path}" if path else ""
         warn(f"dibs: serving {', '.join(places)} at {where}{also}; the token is in {kept_in}")
+        warn("dibs: look at it with `dibs dashboard`")
 
     async def serve() -> None:
         daemon.catch_signals()

@@ -99,7 +99,7 @@ class Door:
     async def _route(self, route: Route, counter: Counter, ref: str, request: Request) -> Answer:
         query = checked_query(route.query, request.query)
         body = await self._gatehouse.body(request.headers, request.receive, request.here())
-        call = handlers.Call(counter, ref, query, repeat=request.attempt > 1, hung_up=request.hung_up)
+        call = handlers.Call(counter, ref, query, attempt=request.attempt, hung_up=request.hung_up)
 
         async def act() -> Answer:
             try:

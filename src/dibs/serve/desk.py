@@ -59,7 +59,8 @@ class Desk:
 
     # Push
 
-    def push(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def push(self, items: list[dict[str, Any]], *, first: bool = False) -> list[dict[str, Any]]:
+        """`first`: the client has never sent these ids before, so none need be looked for."""
         if len(items) > MOST_PUSHED:
             raise BadInput(f"{len(items)} tasks are too many for one request; push at most {MOST_PUSHED} at a time")
         now = self.queue.store_time()
@@ -67,7 +68,8 @@ class Desk:
         ids = {task.id for task in tasks}
         if len(ids) < len(tasks):
             raise BadInput("two tasks of one push have the same id; give each its own, or none")
-        there = {task.id: found for task, item in zip(tasks, items, strict=True) if (found := self._known(task, item))}
+        given = [] if first else [task for task, item in zip(tasks, items, strict=True) if item.get("id") is not None]
+        there = {task.id: found for task in given if (found := self._known(task))}
         fresh = [task for task in tasks if task.id not in there]
         pushed = dict(zip((task.id for task in fresh), self.queue._insert(fresh) if fresh else (), strict=True))
         altered = not self.queue.capabilities.owned
@@ -86,10 +88,8 @@ class Desk:
         stamped = pushed_at if pushed_at is not None and 0 <= pushed_at < 1e11 else task.pushed_at
         return replace(task, id=task_id, pushed_at=stamped)
 
-    def _known(self, task: Task, item: dict[str, Any]) -> Task | None:
+    def _known(self, task: Task) -> Task | None:
         """The task itself, when it was pushed before and only the answer was lost."""
-        if item.get("id") is None:
-            return None
         try:
             return self.queue.get(task.id)
         except TaskNotFound:

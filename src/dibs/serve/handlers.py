@@ -29,7 +29,7 @@ class Call:
         ref: str,
         given: dict[str, Any],
         *,
-        repeat: bool,
+        attempt: int,
         hung_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.counter = counter
@@ -37,7 +37,8 @@ class Call:
         self.received = self.desk.now()
         self.ref = ref
         self.given = given
-        self.repeat = repeat  # the answer to an earlier one was lost
+        self.first = attempt == 1  # so the client says; 0 when it says nothing
+        self.repeat = attempt > 1  # the answer to an earlier one was lost
         self.hung_up = hung_up  # returns when the client is gone
 
     @property
@@ -71,7 +72,7 @@ async def claimed(call: Call) -> Any:
 
 
 async def push(call: Call) -> Any:
-    return {"tasks": await call.run(call.desk.push, call.given["tasks"])}
+    return {"tasks": await call.run(call.desk.push, call.given["tasks"], first=call.first)}
 
 
 async def tasks(call: Call) -> Any:

@@ -36,8 +36,8 @@ class Request:
 
     @property
     def attempt(self) -> int:
-        text = self.headers.get(ATTEMPT_HEADER.lower(), "1")
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+        text = self.headers.get(ATTEMPT_HEADER.lower(), "0")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
     async def hung_up(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":
