@@ -14,7 +14,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from benchmarks import bucket, cli, drain, embedded, machine, postgres_queues, push, redis_queues, scale, specs
+from benchmarks import (
+    bucket,
+    cli,
+    daemon,
+    drain,
+    embedded,
+    index,
+    machine,
+    postgres_queues,
+    push,
+    redis_queues,
+    scale,
+    specs,
+)
 from benchmarks.document import write_document
 from benchmarks.plan import SIZES, Plan
 from benchmarks.report import Outcome, goals_table
@@ -28,6 +41,8 @@ BENCHMARKS: dict[str, Callable[[Plan], Outcome]] = {
     "postgres": postgres_queues.run,
     "bucket": bucket.run,
     "specs": specs.run,
+    "index": index.run,
+    "daemon": daemon.run,
     "cli": cli.run,
 }
 

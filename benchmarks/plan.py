@@ -36,6 +36,7 @@ class Size:
     spec_files: int
     spec_nodes: int
     postgres: PostgresSize
+    index_records: int
 
 
 SIZES = {
@@ -60,6 +61,7 @@ SIZES = {
             100,
             200,
             postgres=PostgresSize(20, 0, 1, 300, 20),
+            index_records=1_000,
         ),
         Size(
             "small",
@@ -80,6 +82,7 @@ SIZES = {
             2_000,
             5_000,
             postgres=PostgresSize(30, 0, 1, 2_000, 30),
+            index_records=50_000,
         ),
         Size(
             "full",
@@ -100,6 +103,7 @@ SIZES = {
             10_000,
             50_000,
             postgres=PostgresSize(1_000, 300, 3, 1_000_000, 2_000),
+            index_records=1_000_000,
         ),
     )
 }

@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # to load typing takes longer than all the rest here
 if TYPE_CHECKING:
     from dibs.errors import BadInput, DibsError, LeaseLost, Refused, StorageError, TaskNotFound
     from dibs.functions import Functions, function
+    from dibs.index.index import Index
     from dibs.queues import open_queue as open
     from dibs.queues.held import Lease
     from dibs.queues.queue import Queue
@@ -26,6 +27,7 @@ __all__ = [
     "BadInput",
     "DibsError",
     "Functions",
+    "Index",
     "Lease",
     "LeaseLost",
     "NewTask",
@@ -42,6 +44,7 @@ _HOMES = {
     "BadInput": "dibs.errors:BadInput",
     "DibsError": "dibs.errors:DibsError",
     "Functions": "dibs.functions:Functions",
+    "Index": "dibs.index.index:Index",
     "Lease": "dibs.queues.held:Lease",
     "LeaseLost": "dibs.errors:LeaseLost",
     "NewTask": "dibs.task:NewTask",

@@ -15,17 +15,20 @@ GROUPS = {
     },
     "Look": {
         "list": ("dibs.cli.look", "tasks, in about the order in which they would run"),
+        "search": ("dibs.cli.search", "tasks and specs by their words and fields"),
         "show": ("dibs.cli.look", "everything known about one task"),
         "why": ("dibs.cli.look", "what keeps a task from running"),
         "stats": ("dibs.cli.look", "counts by state, priority, project and label"),
         "claimed": ("dibs.cli.look", "who holds what now"),
         "watch": ("dibs.cli.watch", "counts and leases, live"),
+        "top": ("dibs.cli.top", "queues at a glance, live, steered by keys"),
     },
     "Steer": {
         "pause": ("dibs.cli.steer", "let nothing be claimed"),
         "resume": ("dibs.cli.steer", "let tasks be claimed again"),
         "cancel": ("dibs.cli.steer", "take tasks out of the queue"),
         "retry": ("dibs.cli.steer", "put failed or cancelled tasks back"),
+        "priority": ("dibs.cli.steer", "change the priority of tasks that wait"),
         "purge": ("dibs.cli.steer", "delete old finished tasks"),
         "move": ("dibs.cli.move", "move whole tasks into another queue"),
         "copy": ("dibs.cli.move", "copy whole tasks into another queue"),
@@ -36,12 +39,17 @@ GROUPS = {
         "work": ("dibs.cli.work", "run a command or a function for each task"),
         "mcp": ("dibs.cli.mcp", "serve queues to coding agents, over the Model Context Protocol"),
         "serve": ("dibs.cli.serve", "serve queues over HTTP, for workers that cannot reach them"),
+        "dashboard": ("dibs.cli.dashboard", "open the page of a daemon in a browser"),
         "demo": ("dibs.cli.demo", "see workers killed and stopped, and nothing lost"),
     },
     "Specs": {
         "specs": ("dibs.cli.specs", "markdown specs as a queue: what is ready, what waits for what"),
     },
+    "Index": {
+        "index": ("dibs.cli.index", "the latest record of every key, written and compacted by many machines"),
+    },
     "Settings": {
+        "doctor": ("dibs.cli.doctor", "find out whether a storage is safe for a queue"),
         "config": ("dibs.cli.settings", "show each setting and where it came from"),
         "completions": ("dibs.cli.settings", "print a completion script for bash, zsh or fish"),
     },

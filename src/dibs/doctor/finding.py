@@ -1,0 +1,23 @@
+"""One thing that was tried, and what came of it."""
+
+from enum import StrEnum
+
+from dibs.values import dataclass
+
+
+class Level(StrEnum):
+    GOOD = "good"
+    NOTE = "note"  # worth knowing; nothing depends on it
+    WARNING = "warning"  # it costs something, or a part of dibs cannot be used; nothing is lost
+    ONE_HOST = "one host"  # right as long as one host alone uses the place
+    BAD = "bad"  # tasks could be lost, or run by two at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    check: str
+    tried: str  # what, how often
+    happened: str
+    level: Level = Level.GOOD
+    remedy: str = ""
+    many: bool = False  # it shows that several hosts may use the place

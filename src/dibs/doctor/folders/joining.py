@@ -1,0 +1,84 @@
+"""The part of a host that joins: `dibs doctor PLACE --join CODE`."""
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+from dibs.clock import SYSTEM, Clock
+from dibs.doctor.crew import Crew
+from dibs.doctor.folders import plan as plans
+from dibs.doctor.folders.ground import ACTS, PREFIX, existing
+from dibs.doctor.folders.plan import Plan
+from dibs.doctor.folders.visible import PATIENCE_SECONDS
+from dibs.errors import BadInput, StorageError
+from dibs.host import this_host
+from dibs.stores.refusal import refusals
+
+_LOOKS = (
+    ("new", plans.NEW, "listed"),
+    ("new", plans.NEW, "stat"),
+    ("old", plans.OLD, "listed"),
+    ("old", plans.OLD, "stat"),
+)
+FIND_SECONDS = 70.0  # longer than a folder's listing may be remembered
+
+
+def join(place: str, code: str, tell: Callable[[str], None], clock: Clock = SYSTEM) -> int:
+    """Take part, and say in how many races. BadInput when nobody has begun with this code."""
+    if not code.isalnum():
+        raise BadInput(f"code {code!r} is not acceptable; the host that began has printed it")
+    rng = random.Random()
+    above = existing(place)
+    folder = f"{above}/{PREFIX}{code}/hosts"
+    with refusals(folder):
+        tell("to find the other host")
+        _until(clock, FIND_SECONDS, lambda: _there(above, code), f"nobody has begun with code {code} in {above}")
+        name = f"{this_host().name}-{os.getpid()}-{rng.getrandbits(24):06x}"
+        plans.put(folder, f"hello-{name}.json", {"host": this_host().name})
+        record = _until(
+            clock, plans.ANSWER_SECONDS, lambda: plans.get(folder, "plan.json"), "the other host has given up"
+        )
+        plan = Plan(at=float(record["at"]), count=int(record["count"]), step=float(record["step"]))
+        offset = plans.server_offset(folder, clock, rng)
+        if clock.boottime() + offset > plan.at:
+            raise StorageError("the plan was seen too late: this folder shows new files only after many seconds")
+        tell("races between hosts")
+        with Crew(ACTS, folder, plans.CREW, clock) as crew:
+            said = _take_part(crew, plan, offset, name, clock)
+        plans.put(folder, f"answers-{name}.json", said)
+    return len(plans.RACES)
+
+
+def _take_part(crew: Crew, plan: Plan, offset: float, name: str, clock: Clock) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    for number, act in enumerate(plans.RACES):
+        at = plan.start(number) - offset
+        said[act] = crew.all(act, count=plan.count, at=at, step=plan.step, mark=f"{name}-")
+    said["count"] = crew.all("count", **plan.additions(offset))
+    looks = [
+        (f"{way} {what}", {"name": name, "there": what == "new", "listed": way == "listed"})
+        for what, name, way in _LOOKS
+    ]
+    said["looking"] = clock.boottime() + offset
+    for member, (_, values) in enumerate(looks):
+        crew.tell(member, "see", patience=PATIENCE_SECONDS + 2.0, **values)
+    for member, (label, _) in enumerate(looks):
+        seen = crew.hear(member, plans.LOOK_SECONDS + 30.0)
+        said[label] = None if seen is None else seen + offset
+    return said
+
+
+def _there(above: str, code: str) -> bool:
+    return PREFIX + code in os.listdir(above) and "hosts" in os.listdir(f"{above}/{PREFIX}{code}")
+
+
+def _until(clock: Clock, seconds: float, look: Callable[[], Any], otherwise: str) -> Any:
+    until = clock.boottime() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if clock.boottime() > until:
+            raise BadInput(f"{otherwise}; begin there with `dibs doctor` and --hosts 2")
+        clock.sleep(plans.POLL_SECONDS)

@@ -1,0 +1,70 @@
+"""flock, on which key cells, `dir:` leases and locks of specs rest: a number that all add to must come out right."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from dibs.clock import Clock
+from dibs.doctor.crew import NoAnswer
+from dibs.doctor.finding import Finding, Level
+from dibs.doctor.folders.acts import added
+from dibs.doctor.folders.ground import Ground
+from dibs.errors import StorageError
+from dibs.stores.files import FileStore
+
+_FAR_REMEDY = (
+    "push a key from one host at a time, and use dir: and specs: on one host; NFS: mount with lookupcache=none"
+)
+_REMEDY = "push without keys, and use neither dir: nor specs: here; or mount with locks (NFS: no nolock, SMB: no nobrl)"
+_SUM_SECONDS = 40.0
+SLOWER = 4  # an addition takes several requests, and whoever comes too early asks again and again
+
+
+def check(ground: Ground) -> Iterator[Finding]:
+    count, step = ground.rounds(30), SLOWER * ground.step
+    folder = ground.sub("locks")
+    ground.write(f"{folder}/number", b"0 first\n")
+    try:
+        sums = ground.crew.all("count", count=count, at=ground.at(), step=step)
+    except NoAnswer:
+        raise
+    except StorageError as error:
+        yield refused(f"{ground.crew.size} processes", str(error))
+        return
+    yield judged(f"{ground.crew.size} processes", sums, sum_in(folder, ground.clock))
+
+
+def sum_in(folder: str, clock: Clock) -> int:
+    """What all have added, read as they have: under the lock. What a cache has is not good enough."""
+    store, until = FileStore(folder, clock=clock), clock.boottime() + _SUM_SECONDS
+    while clock.boottime() < until:
+        with suppress(StorageError):
+            found = added(store)
+            if found is not None:
+                return found
+        clock.sleep(0.05)
+    return -1
+
+
+def refused(tried: str, words: str) -> Finding:
+    happened = f"not offered ({words}): keys, dir: and specs: do not work here"
+    return Finding(check="locks", tried=tried, happened=happened, level=Level.WARNING, remedy=_REMEDY)
+
+
+def judged(who: str, sums: list[list[int]], found: int, *, far: bool = False, needed: bool = True) -> Finding:
+    """`sums`: of each process, how often it added and how often it was refused. `needed`: a queue of this kind rests on
+    locks; `file:` needs them for keys alone, and between hosts does without."""
+    level = Level.BAD if not far else Level.ONE_HOST if needed else Level.WARNING
+    wanted, denied = sum(one[0] for one in sums), sum(one[1] for one in sums)
+    tried = f"{who}, {wanted} additions"
+    if not wanted:
+        return refused(tried, "every try failed")
+    if found != wanted:
+        happened = f"{wanted - found} additions were lost: two changed one version, so two could have one key or lease"
+        return Finding(
+            check="locks", tried=tried, happened=happened, level=level, remedy=_FAR_REMEDY if far else _REMEDY
+        )
+    if denied:
+        happened = f"none was lost, but {denied} tries were refused for a moment while others changed the file"
+        remedy = "pushes with keys, dir: and specs: may report an error there; try again, or do without"
+        return Finding(check="locks", tried=tried, happened=happened, level=Level.WARNING, remedy=remedy)
+    return Finding(check="locks", tried=tried, happened="each waited for the others")

@@ -1,0 +1,72 @@
+"""Which file system a folder is on, out of the kernel's own list. Reads one file; creates nothing."""
+
+import os
+import re
+from typing import NamedTuple
+
+from dibs.doctor.folders.kinds import Row, row_of
+
+_LIST = "/proc/self/mountinfo"
+_VERSION = re.compile(r"(?:^|,)vers=([0-9.]+)")
+
+
+class Mount(NamedTuple):
+    kind: str  # ext4, nfs4, fuse.sshfs …; "" where the system does not say
+    shown: str  # for people: NFS 4.2
+    source: str
+    point: str
+    options: str
+    row: Row
+
+    @property
+    def sd_card(self) -> bool:
+        return os.path.basename(self.source).startswith("mmcblk")
+
+    @property
+    def read_only(self) -> bool:
+        return "ro" in self.options.split(",")
+
+
+def mount_of(path: str, listing: str | None = None) -> Mount:
+    """`listing`: what the kernel would say, for tests."""
+    if listing is None:
+        try:
+            with open(_LIST, encoding="utf-8", errors="surrogateescape") as file:
+                listing = file.read()
+        except OSError:
+            listing = ""
+    there, best = os.path.realpath(path), None
+    for line in listing.splitlines():
+        mount = _parsed(line)
+        if mount is None or not (there + "/").startswith(mount.point.rstrip("/") + "/"):
+            continue
+        if best is None or len(mount.point) >= len(best.point):  # a later one at the same place covers the earlier
+            best = mount
+    return best or Mount("", "an unknown file system", "", "/", "", row_of(""))
+
+
+def _parsed(line: str) -> Mount | None:
+    left, _, right = line.partition(" - ")
+    fields, rest = left.split(" "), right.split(" ")
+    if len(fields) < 6 or len(rest) < 3:
+        return None
+    kind, shown = _named(rest[0], rest[2])
+    return Mount(kind, shown, _plain(rest[1]), _plain(fields[4]), f"{fields[5]},{rest[2]}", row_of(kind))
+
+
+def _named(kind: str, options: str) -> tuple[str, str]:
+    """The kind with its protocol's version in it, and a name for people."""
+    found = _VERSION.search(options)
+    version = found[1] if found else ""
+    if kind in ("nfs", "nfs4"):
+        major = version[:1] or ("4" if kind == "nfs4" else "3")
+        return f"nfs{major}" if major != "3" else "nfs", f"NFS {version or major}"
+    if kind in ("cifs", "smb3"):
+        three = version.startswith("3") or (kind == "smb3" and not version)
+        return "smb3" if three else "cifs", f"SMB {version}".strip()
+    return kind, kind
+
+
+def _plain(text: str) -> str:
+    """Spaces and the like stand as \\040 there."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

@@ -1,0 +1,69 @@
+"""What the doctor says in the end: the findings, one verdict with its reason and remedy, and advice."""
+
+from enum import StrEnum
+from typing import Any
+
+from dibs.doctor.finding import Finding, Level
+from dibs.values import asdict, dataclass, field
+
+
+class Verdict(StrEnum):
+    MANY = "safe for many hosts"
+    ONE = "safe on one host"
+    UNSAFE = "not safe"
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """`place` is for people, without secrets."""
+
+    place: str
+    kind: str = ""  # of storage: ext4, nfs 4.2, s3, postgres 16.2 …
+    findings: list[Finding] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+    advice: list[str] = field(default_factory=list)
+    hosts: int = 1
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        if any(one.level is Level.BAD for one in self.findings):
+            return Verdict.UNSAFE
+        if any(one.level is Level.ONE_HOST for one in self.findings) or not any(one.many for one in self.findings):
+            return Verdict.ONE
+        return Verdict.MANY
+
+    @property
+    def deciding(self) -> Finding | None:
+        """The finding that the verdict rests on."""
+        wanted = {Verdict.UNSAFE: Level.BAD, Verdict.ONE: Level.ONE_HOST}.get(self.verdict)
+        return next((one for one in self.findings if one.level is wanted or (wanted is None and one.many)), None)
+
+    @property
+    def reason(self) -> str:
+        found = self.deciding
+        if found is None:
+            return "nothing wrong was found here, and what several hosts would see was not tried"
+        return f"{found.check}: {found.happened}"
+
+    @property
+    def remedy(self) -> str:
+        found = self.deciding
+        if found is None:
+            return "`dibs doctor` with --hosts 2 here and --join on another host tries that too"
+        return found.remedy
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [one for one in self.findings if one.level is Level.WARNING]
+
+    @property
+    def safe(self) -> bool:
+        """For as many hosts as took part."""
+        return self.verdict is Verdict.MANY or (self.verdict is Verdict.ONE and self.hosts == 1)
+
+    def to_json(self) -> dict[str, Any]:
+        record = asdict(self)
+        record["findings"] = [asdict(finding) for finding in self.findings]
+        record["seconds"] = round(self.seconds, 1)
+        return {**record, "verdict": str(self.verdict), "safe": self.safe, "reason": self.reason, "remedy": self.remedy}
