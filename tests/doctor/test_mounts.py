@@ -1,0 +1,61 @@
+"""Which file system a folder is on, out of the kernel's list; and the matrix in the documentation says the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dibs.doctor.folders.kinds import ROWS, UNKNOWN
+from dibs.doctor.folders.mounts import mount_of
+
+LIST = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+31 22 0:40 / /mnt/my\\040share rw - nfs4 pi:/srv rw,vers=4.2,rsize=1048576
+32 22 0:41 / /mnt/old rw - nfs pi:/srv rw,vers=3,nolock
+33 22 0:42 / /mnt/smb rw - cifs //pi/share rw,vers=3.1.1,cache=strict
+34 22 0:43 / /mnt/smb2 rw - cifs //pi/share rw,vers=2.1
+35 22 0:44 / /mnt/ssh rw - fuse.sshfs pi: rw
+36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw
+37 22 0:45 / /mnt/card ro - tmpfs none rw
+38 22 0:46 / /mnt/odd rw - newfs none rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "shown", "row", "reach"),
+    [
+        ("/", "ext4", "ext4", "one"),
+        ("/mnt/my share/queues/q", "NFS 4.2", "NFS 4", "many"),
+        ("/mnt/old/q", "NFS 3", "NFS 3", ""),
+        ("/mnt/smb/q", "SMB 3.1.1", "SMB 3", "many"),
+        ("/mnt/smb2/q", "SMB 2.1", "SMB 1, SMB 2", ""),
+        ("/mnt/ssh/q", "fuse.sshfs", "sshfs", "one"),
+        ("/mnt/sshx", "ext4", "ext4", "one"),
+        ("/mnt/card/q", "tmpfs", "tmpfs", "one"),
+        ("/mnt/odd/q", "newfs", "unknown", ""),
+    ],
+)
+def test_it_is_recognised(path: str, shown: str, row: str, reach: str) -> None:
+    mount = mount_of(path, LIST)
+    assert (mount.shown, mount.row.name, mount.row.reach) == (shown, row, reach)
+
+
+def test_what_the_kernel_does_not_say_is_unknown() -> None:
+    assert mount_of("/x", "").row is UNKNOWN
+    assert mount_of("/x", "nonsense\n").row is UNKNOWN
+
+
+def test_a_card_and_a_mount_that_cannot_be_written_are_seen() -> None:
+    assert mount_of("/mnt/card/q", "36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw").sd_card
+    assert mount_of("/mnt/card/q", LIST).read_only
+
+
+def test_the_matrix_in_the_documentation_is_the_one_in_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "filesystems.md").read_text(encoding="utf-8")
+    shown = re.findall(
+        r"^\| ([^|]+?) \| (many hosts|one host|not known for many) \| (.+?) \| (.+?) \|$", page, re.MULTILINE
+    )
+    reach = {"many": "many hosts", "one": "one host", "": "not known for many"}
+    assert [row[:2] for row in shown] == [(row.name, reach[row.reach]) for row in ROWS]
+    for (_, _, _, how), row in zip(shown, ROWS, strict=True):
+        assert how.startswith(row.how)

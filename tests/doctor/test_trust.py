@@ -1,0 +1,105 @@
+"""Who may start where: what the doctor found, and what is known of the file system, against who is at work there."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dibs
+from children import environment
+from dibs.clock import SYSTEM
+from dibs.doctor import Finding, Level, Report, Verdict, note
+from dibs.doctor import trust as trusting
+from dibs.doctor.folders.kinds import row_of
+from dibs.doctor.folders.mounts import Mount
+from dibs.doctor.trust import trust
+from dibs.host import Host, this_host
+
+FAR = Host(name="far", machine="far", boot="other", space="pid:[far]")
+
+
+def report(level: Level, *, many: bool = False) -> Report:
+    return Report(
+        place="x", kind="sometimesfs", findings=[Finding(check="c", tried="t", happened="h", level=level, many=many)]
+    )
+
+
+@pytest.fixture
+def on(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Pretend that everything is on this kind of file system."""
+
+    def choose(kind: str) -> None:
+        mount = Mount(kind, "sometimesfs", "none", "/", "rw", row_of(kind))
+        for module in (trusting, note):
+            monkeypatch.setattr(module, "mount_of", lambda _: mount)
+
+    return choose
+
+
+def asked(folder: Path) -> trusting.Trust:
+    return trust(str(folder), this_host(), SYSTEM.wall())
+
+
+def test_a_local_disk_needs_no_doctor(tmp_path: Path) -> None:
+    assert asked(tmp_path) == trusting.Trust()
+    assert trust("redis://localhost/0", this_host(), 0.0) == trusting.Trust()
+
+
+def test_a_share_that_the_doctor_has_not_seen_is_worth_a_line(tmp_path: Path, on: Any) -> None:
+    on("nfs4")
+    assert "dibs doctor" in asked(tmp_path).hint
+    note.leave(str(tmp_path), report(Level.GOOD, many=True), SYSTEM)
+    assert asked(tmp_path / "queues" / "q") == trusting.Trust()
+
+
+def test_a_note_about_another_file_system_does_not_count(tmp_path: Path, on: Any) -> None:
+    on("nfs4")
+    other = report(Level.BAD)
+    other.kind = "ext4"
+    note.leave(str(tmp_path), other, SYSTEM)
+    assert note.found(str(tmp_path)) is None
+
+
+def test_what_the_doctor_found_not_to_be_safe_is_refused(tmp_path: Path, on: Any) -> None:
+    on("nfs4")
+    note.leave(str(tmp_path), report(Level.BAD), SYSTEM)
+    assert "is not safe: c: h" in asked(tmp_path).refusal
+
+
+def test_a_second_host_is_refused_where_only_one_is_safe(tmp_path: Path, on: Any) -> None:
+    on("fuse.s3fs")
+    with dibs.open(str(tmp_path / "q"), host=FAR) as far:
+        far.push({})
+        lease = far.claim(ttl=60)
+        assert "far works on it" in asked(tmp_path / "q").refusal
+        assert trust(str(tmp_path / "q"), FAR, SYSTEM.wall()).refusal == ""
+        assert trust(str(tmp_path / "q"), this_host(), SYSTEM.wall() + 1000).refusal == ""  # silent for long
+        on("nfs4")
+        assert asked(tmp_path / "q").refusal == ""
+        assert lease is not None
+        lease.complete()
+
+
+def test_dibs_work_refuses_unless_told_otherwise(tmp_path: Path) -> None:
+    dibs.open(str(tmp_path / "q")).push({})
+    found = report(Level.BAD)
+    found.kind = note.mount_of(str(tmp_path)).shown
+    note.leave(str(tmp_path), found, SYSTEM)
+    words = [sys.executable, "-m", "dibs", "work", str(tmp_path / "q"), "--until-empty"]
+    refused = subprocess.run([*words, "--", "true"], env=environment(), capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "not safe" in refused.stderr and "--trust-place" in refused.stderr
+    done = subprocess.run([*words, "--trust-place", "--", "true"], env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_note_says_what_was_found(tmp_path: Path) -> None:
+    path = note.leave(str(tmp_path), report(Level.ONE_HOST), SYSTEM)
+    assert path is not None
+    assert json.loads(Path(path).read_text())["verdict"] == str(Verdict.ONE)
+    assert note.leave(str(tmp_path / "missing"), report(Level.GOOD), SYSTEM) is None
+    Path(path).write_text("{broken")
+    assert note.found(str(tmp_path)) is None

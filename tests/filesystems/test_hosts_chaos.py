@@ -1,0 +1,68 @@
+"""Two hosts on one folder, killed and stopped, while the disk is full for a while and read-only for a while."""
+
+import json
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+
+from children import command, environment
+from filesystems.mounting import loop
+
+TASKS = 10_000 if os.environ.get("DIBS_LONG") else 3_000
+BAD = [
+    "lost",
+    "not run",
+    "completed twice",
+    "claimed twice at an epoch",
+    "completed but not so on disk",
+    "problems",
+    "broke",
+]
+
+
+def test_nothing_is_lost_or_completed_twice_and_workers_go_on(tmp_path: Path) -> None:
+    seed = random.randrange(10**6)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    with loop(tmp_path, "ext4", size_mb=120) as (point,):
+        script = command("filesystems.hosts_chaos", str(point), str(logs), str(seed), str(TASKS))
+        with subprocess.Popen(
+            script, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as run:
+            assert run.stdout is not None and run.stdout.readline() == "go\n"
+            filled = full_for_a_while(point)
+            read_only = read_only_for_a_while(point)
+            out, errors = run.communicate(timeout=400)
+        assert run.returncode == 0, f"seed {seed}: {errors}"
+        report = json.loads(out)
+    assert {what: report[what] for what in BAD} == {what: [] for what in BAD}, f"seed {seed}"
+    assert report["completed"] == report["pushed"] == TASKS
+    assert filled and read_only
+    assert report["kills"] and report["stops"]
+
+
+def full_for_a_while(point: Path) -> bool:
+    """Whether it was full."""
+    full = False
+    with (point / "big").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * (1 << 16))
+        except OSError:
+            full = True
+        time.sleep(2.0)
+    (point / "big").unlink()
+    return full
+
+
+def read_only_for_a_while(point: Path) -> bool:
+    """Whether it was read-only: that is refused as long as anybody has a file open for writing."""
+    for _ in range(400):
+        if subprocess.run(["mount", "-o", "remount,ro", str(point)], capture_output=True).returncode == 0:
+            time.sleep(2.0)
+            subprocess.run(["mount", "-o", "remount,rw", str(point)], check=True)
+            return True
+        time.sleep(0.02)
+    return False

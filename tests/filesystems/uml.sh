@@ -1,0 +1,83 @@
+#!/bin/sh
+# The first process of a User-Mode Linux whose root is the host's: shares a folder by NFS or SMB, mounts it twice, and
+# runs the doctor and a queue over both mounts. KIND, WORK, PYTHON and PYTHONPATH come from the kernel's command line.
+# What the servers write is kept out of the host by tmpfs.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root PYTHONPATH PYTHONDONTWRITEBYTECODE=1
+exec >"$WORK/log" 2>&1
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+for folder in /run /var/lib/nfs /var/lib/samba /var/cache/samba /var/log/samba /dev/shm "$WORK/vol"; do
+    [ -d "$folder" ] && mount -t tmpfs none "$folder"
+done
+mkdir -p "$WORK/vol/share" "$WORK/vol/one" "$WORK/vol/two" "$WORK/vol/lib" /run/samba /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
+touch /var/lib/nfs/rmtab /var/lib/nfs/etab
+ln -s /usr/lib/uml/modules "$WORK/vol/lib/modules"
+printf '#!/bin/sh\nexec /sbin/modprobe -d %s "$@"\n' "$WORK/vol" >"$WORK/vol/modprobe"
+chmod +x "$WORK/vol/modprobe"
+echo "$WORK/vol/modprobe" >/proc/sys/kernel/modprobe
+load() { for one in "$@"; do "$WORK/vol/modprobe" "$one"; done; }
+ip link set lo up || ifconfig lo up
+load loop ext4 crc32c_generic
+truncate -s 128M "$WORK/vol/disk" # what is shared is a disk: an NFS server on tmpfs cannot tell changes of one moment apart
+mkfs.ext4 -q "$WORK/vol/disk"
+mount -o loop "$WORK/vol/disk" "$WORK/vol/share"
+chmod 777 "$WORK/vol/share"
+
+case "$KIND" in
+nfs)
+    load nfsd nfs nfsv4
+    mount -t nfsd nfsd /proc/fs/nfsd
+    exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check "127.0.0.1:$WORK/vol/share"
+    rpc.mountd -N 3
+    rpc.nfsd -N 3 -V 4.2 -U 4 || rpc.nfsd -N 3 4
+    for name in one two; do mount -t nfs4 -o vers=4.2,nosharecache 127.0.0.1:/ "$WORK/vol/$name"; done
+    ;;
+smb)
+    load cifs md4 arc4 ecb des_generic sha512 cmac aes ccm gcm hmac md5 nls_utf8
+    mkdir -p "$WORK/vol/samba/private" "$WORK/vol/samba/rpc"
+    cat >"$WORK/vol/smb.conf" <<CONF
+[global]
+map to guest = Bad User
+guest account = root
+server min protocol = SMB3
+interfaces = 127.0.0.1
+bind interfaces only = yes
+load printers = no
+log file = $WORK/vol/samba/log
+private dir = $WORK/vol/samba/private
+state directory = $WORK/vol/samba
+cache directory = $WORK/vol/samba
+lock directory = $WORK/vol/samba
+pid directory = $WORK/vol/samba
+ncalrpc dir = $WORK/vol/samba/rpc
+[share]
+path = $WORK/vol/share
+guest ok = yes
+read only = no
+force user = root
+CONF
+    smbd -D -s "$WORK/vol/smb.conf"
+    sleep 3
+    for name in one two; do mount -t cifs -o vers=3.1.1,guest,nosharesock //127.0.0.1/share "$WORK/vol/$name"; done
+    ;;
+esac
+grep "$WORK/vol" /proc/mounts
+leave() {
+    sync
+    echo o >/proc/sysrq-trigger
+    sleep 10
+}
+if ! grep -q "$WORK/vol/two" /proc/mounts; then
+    cat "$WORK/vol/samba/log"
+    leave
+fi
+
+cd "$WORK" || exit
+"$PYTHON" -m dibs doctor "$WORK/vol/one" --quick --json --no-note --hosts 2 >report.json 2>begun &
+until grep -q join begun; do sleep 0.2; done
+"$PYTHON" -m dibs doctor "$WORK/vol/two" --join "$(sed 's/.*--join //' begun)"
+wait %1 2>/dev/null || wait
+mkdir -p logs
+DIBS_CHAOS_TTL=8 DIBS_CHAOS_SECONDS=90 "$PYTHON" -m filesystems.hosts_chaos "$WORK/vol/one:$WORK/vol/two" "$WORK/logs" 1 "$TASKS" >chaos.json 2>chaos.err
+echo finished
+leave
