@@ -34,6 +34,7 @@ def test_from_put_to_verify(folder: str) -> None:
     assert json.loads(dibs("put", folder, "--jsonl", "-", "--json", given=given)) == {"put": 2}
     assert "title       A=B" in dibs("get", folder, "EXAMPLE.COM")
     assert [record["status"] for record in lines(dibs("get", folder, "b.org", "c.net"))] == ["200", "404"]
+    assert dibs("get", folder, "--key", "b.org") == dibs("get", folder, "b.org")
     assert len(dibs("compact", folder, "--waiting").split()) == 3
     dibs("delete", folder, "c.net")
     (found,) = lines(dibs("sql", folder, "select count(*) as n, min(key) as key from records"))

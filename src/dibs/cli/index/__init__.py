@@ -42,7 +42,7 @@ def configure(parser: Parser, command: str) -> None:
     add("url", metavar="URL", help="the index: a folder, or s3://bucket/indexes/NAME, gs://…, az://…")
     words = "get, delete: keys; import: a folder or bucket of files; reshard: the new index; sql: the query"
     add("words", metavar="WORD", nargs="*", default=[], help=words)
-    add("--key", metavar="KEY", help="put: the key of the record")
+    add("--key", metavar="KEY", help="put: the key of the record; get, delete: the same as a word")
     add("--field", metavar="NAME=VALUE", action="append", help="put: a field of it; may be repeated")
     add("--jsonl", metavar="FILE", help="put: an object a line is a record; - reads standard input")
     add("--updated-at", metavar="TIME", help="put, delete, import: the record's time; now, if nothing is said")

@@ -33,6 +33,11 @@ def words(args: Namespace, what: str, *, most: int | None = None) -> list[str]:
     return found
 
 
+def chosen_keys(args: Namespace) -> list[str]:
+    """Given as words, or by --key as `put` takes it."""
+    return words(args, "the key") if args.key is None else [args.key, *args.words]
+
+
 def no_words(args: Namespace) -> None:
     if args.words:
         raise CommandError(

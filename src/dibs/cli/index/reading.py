@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 from dibs.cli.exits import DONE, FAILED, CommandError
-from dibs.cli.index.choosing import names_in, no_words, opened, words
+from dibs.cli.index.choosing import chosen_keys, names_in, no_words, opened, words
 from dibs.cli.output import clean, emit, warn
 from dibs.cli.tables import pairs
 from dibs.index.index import Index
 
 
 def _get(args: Namespace) -> int:
-    keys = words(args, "the key")
+    keys = chosen_keys(args)
     found = 0
     with opened(args) as index:
         for key in keys:

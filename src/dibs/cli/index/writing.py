@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dibs.cli.exits import DONE, USAGE, CommandError
-from dibs.cli.index.choosing import names_in, no_words, opened, words
+from dibs.cli.index.choosing import chosen_keys, names_in, no_words, opened
 from dibs.cli.output import emit, say
 from dibs.cli.payloads import read_lines
 from dibs.errors import BadInput
@@ -47,7 +47,7 @@ def _put(args: Namespace) -> int:
 
 
 def _delete(args: Namespace) -> int:
-    keys = words(args, "the key")
+    keys = chosen_keys(args)
     with opened(args) as index:
         for key in keys:
             index.delete(key, updated_at=args.updated_at)
