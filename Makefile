@@ -28,7 +28,7 @@ browser: # for the tests of the dashboard: the system's own, put in where we may
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || true
 
 test-filesystems: $(VENV)/dev ## as root: the doctor and queues on real file systems, mounted for it
-	DIBS_FILESYSTEMS=1 $(BIN)/python -m pytest -n 2 -rs tests/filesystems
+	DIBS_FILESYSTEMS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs tests/filesystems
 
 lint: $(VENV)/dev ## style, types, and which way imports point
 	$(BIN)/ruff check $(CODE)
