@@ -4,6 +4,7 @@ The queue is opened so that leases hang on no process: a daemon that dies voids 
 found again by task and epoch; what is in memory here only makes that quicker.
 """
 
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from dibs.errors import BadInput, LeaseLost, TaskNotFound, Unsupported
 from dibs.facets import Filter, make_filter
 from dibs.queues.held import Lease
 from dibs.queues.queue import DEFAULT_TTL, Queue, _checked_ttl
+from dibs.queues.views import Claim
 from dibs.serve.asked import checked
 from dibs.serve.cache.looking import Looking
 from dibs.serve.routes import CLAIM, ENDED, TASK
@@ -234,6 +236,15 @@ class Desk:
         with self._lock:
             return list(self._by_session.get(session, ()))
 
+    def named(self, claims: list[Claim]) -> list[Claim]:
+        """As people want to see them: what was claimed through here hangs on a worker's session, not on the daemon."""
+        with self._lock:
+            sessions = [self._session_of.get((claim.id, claim.epoch)) for claim in claims]
+        return [
+            claim if session is None else replace(claim, worker=session, **_whereabouts(session))
+            for claim, session in zip(claims, sessions, strict=True)
+        ]
+
     def leave(self, session: str) -> None:
         """What it holds hangs on no session any more."""
         with self._lock:
@@ -266,6 +277,12 @@ class Desk:
 
     def close(self) -> None:
         self.queue.close()
+
+
+def _whereabouts(session: str) -> dict[str, Any]:
+    """Workers of dibs call their session by host, pid and a number drawn for it."""
+    found = re.fullmatch(r"(.+)-(\d{1,9})-[0-9a-f]{8}", session)
+    return {"host": found[1], "pid": int(found[2])} if found else {"host": "", "pid": None}
 
 
 def _pushed(task: Task, altered: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the page asks, asked without a page."""
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -124,6 +125,18 @@ def test_who_works_on_what(ask: Ask, queue: Queue) -> None:
     assert claim["text"] == "url: https://example.com · password: •••"
     (row,) = asks(ask, "tasks?queue=q&state=claimed")["tasks"]
     assert row["claim"]["worker"] == claim["worker"]
+
+
+def test_what_is_claimed_through_the_daemon_is_the_workers(ask: Ask, daemon: Daemon) -> None:
+    with dibs.open(daemon.url) as client:
+        client.push(1, key="far")
+        lease = client.claim()
+        assert lease is not None
+        lease.renew()
+        (claim,) = asks(ask, "claims?queue=q")["claims"]
+        assert claim["pid"] == os.getpid()
+        assert f"-{os.getpid()}-" in claim["worker"]
+        assert asks(ask, "task?queue=q&ref=far")["claim"]["worker"] == claim["worker"]
 
 
 def test_the_graph_has_what_waits_and_what_it_waits_for(ask: Ask, queue: Queue) -> None:

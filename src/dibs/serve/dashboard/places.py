@@ -20,7 +20,7 @@ from dibs.serve.refusal import Refusal
 from dibs.serve.reply import Reply, Send
 from dibs.serve.request import Request
 from dibs.states import State
-from dibs.values import asdict
+from dibs.values import asdict, replace
 
 MOST_TEXTS = 1000
 _QUEUE = Field("queue", "text", "its name", True)
@@ -73,6 +73,9 @@ async def task(house: House, request: Request, send: Send) -> Reply:
     board, counter, asked = _asked(house, request, (_QUEUE, _REF))
     queue = counter.desk.queue
     detail = await counter.run(queue.detail, asked["ref"])
+    if detail.claim is not None:
+        (claim,) = counter.desk.named([detail.claim])
+        detail = replace(detail, claim=claim)
     why = await counter.run(queue.why, detail.task.id)
     now = await counter.run(queue.store_time)
     return _json({**page_of(detail, board.hide), "why": why.text, "now": now})
@@ -116,7 +119,7 @@ async def graph(house: House, request: Request, send: Send) -> Reply:
 
 def _claims(desk: Desk) -> list[Claim]:
     try:
-        return desk.look.claimed()
+        return desk.named(desk.look.claimed())
     except Unsupported:
         return []
 
