@@ -21,6 +21,7 @@ LONG = bool(os.environ.get("DIBS_LONG"))
 WRITERS, COMPACTORS = 4, 6
 SIZES = {"folder": (25, 200, 2_000), "bucket": (8, 150, 600)}  # batches of each writer, records of each, keys
 LONG_SIZE = (50, 1_000, 20_000)
+LEAST_KILLS = 8
 MOST_SECONDS = 1500 if LONG else 240
 
 
@@ -103,8 +104,8 @@ def test_random_kills_lose_nothing(place: str, tmp_path: Path, request: pytest.F
     crowd = Crowd(url, tmp_path, size)
     deadline = time.monotonic() + MOST_SECONDS
     try:
-        while crowd.writing():
-            time.sleep(rng.random() * 1.2)  # the moment of the next kill
+        while crowd.writing() or crowd.kills < LEAST_KILLS:
+            time.sleep(rng.random() * 0.8)  # the moment of the next kill
             crowd.kill_one(rng)
             assert time.monotonic() < deadline, "the writers did not get done"
     finally:
@@ -113,8 +114,10 @@ def test_random_kills_lose_nothing(place: str, tmp_path: Path, request: pytest.F
     found = {line.partition(b"\x1f")[0].decode(): line for block in index.blocks() for line in live(block)}
     wanted = replay(*size)
     assert sorted(found.values()) == sorted(wanted.values()), f"seed {seed}"
+    # A compactor that was killed when its files were gone has left its lock, and perhaps old counts in it.
+    assert {finding.kind for finding in index.verify()} <= {"lock", "manifest"}
+    index.repair()
     assert index.verify() == []
     assert index.waiting() == []
     index.close()
-    assert crowd.kills >= 5
     assert len(wanted) > size[2] * 0.8
