@@ -54,7 +54,7 @@ class Served(http.client.HTTPConnection):
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome("daemon")
-    place = tempfile.mkdtemp(prefix="daemon-", dir=plan.folder)
+    place = os.path.abspath(tempfile.mkdtemp(prefix="daemon-", dir=plan.folder))
     specs, tasks = plan.size.spec_files, min(plan.size.waiting_many, MOST_TASKS)
     plan.say(f"writing {specs:,} specs and {tasks:,} tasks")
     fill(f"{place}/.dibs/specs", specs)

@@ -63,7 +63,7 @@ def _goal(data: dict[str, Any]) -> Goal:
 @contextmanager
 def serving(folder: str) -> Iterator[tuple[str, int]]:
     """A daemon over an empty queue on the disk under test: the queue's URL, and its process."""
-    place = tempfile.mkdtemp(prefix="daemon-", dir=folder)
+    place = os.path.abspath(tempfile.mkdtemp(prefix="daemon-", dir=folder))
     words = ["serve", f"file:{place}/q", "--listen", "127.0.0.1:0", "--socket", "none", "--json"]
     clean = {name: value for name, value in environment().items() if not name.startswith("DIBS_")}
     daemon = subprocess.Popen(
