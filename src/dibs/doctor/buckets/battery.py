@@ -7,6 +7,7 @@ from statistics import median
 from dibs.clock import Clock
 from dibs.doctor.buckets import after, conditions
 from dibs.doctor.buckets.ground import Ground, prepared
+from dibs.doctor.crowd import fed
 from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.times import skewed
 from dibs.doctor.report import Report
@@ -38,7 +39,7 @@ def examine_bucket(
     rate = report.figures.get("tasks_per_second")
     if rate:
         report.advice.append(
-            f"feeds about {int(rate / 2 * 10):,} workers whose tasks take 10 s each; a task costs {REQUESTS} requests "
+            f"feeds {fed(rate, 10)} workers whose tasks take 10 s each; a task costs {REQUESTS} requests "
             "(`dibs stats --cost`)"
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from dibs.doctor.crowd import fed
 from dibs.doctor.finding import Finding
 from dibs.doctor.folders.ground import Ground
 
@@ -27,10 +28,9 @@ def advice(figures: dict[str, float]) -> list[str]:
     rate, pushes = figures.get("tasks_per_second", 0.0), figures.get("pushes_per_second", 0.0)
     if not rate:
         return []
-    feeds = int(rate / 2 * _TASK_SECONDS)  # half: the storage has other things to do
     lines = [
-        f"feeds about {feeds:,} workers whose tasks take {_TASK_SECONDS:g} s each, or {max(1, int(rate / 2)):,} "
-        f"with tasks of a second"
+        f"feeds {fed(rate, _TASK_SECONDS)} workers whose tasks take {_TASK_SECONDS:g} s each, "
+        f"{fed(rate, 1.0)} with tasks of a second"
     ]
     if pushes < FEW:
         lines.append(
