@@ -2,20 +2,22 @@
 
 create   writes a file in tmp/ and links it to its name: it appears whole, once, for one creator
          (where the file system has no links: an empty file by O_EXCL, then as replace does)
-replace  locks the file that has the name (flock), makes sure that it still has it, compares the
+replace  locks the file that has the name, makes sure that it still has it, compares the
          content, and renames a new file over it. The next one in line for the lock finds that the
          name has moved on and looks again. Renaming, not writing in place: a reader takes no lock and
-         must never see half a record, nor may a crash leave one
+         must never see half a record, nor may a crash leave one (but see `shared`)
 delete   the same lock, then unlink
 
 An empty file is a creation that has not happened: what a power cut leaves of an unsynced file, or a
 foreign creator who has not written yet. It reads as absent, and after HOLLOW_SECONDS can be created over.
-A process stopped (SIGSTOP) within the few microseconds of its lock holds up this one key until it
-goes on or dies; others get Busy. With `sync` a write that returned survives a power cut.
+With `sync` a write that returned survives a power cut.
+
+A version is a hash of the content; of values that begin with `fresh`, a mark that is followed by something that no two
+of them share, one of their beginning. In a store with `fresh` a value may be any bytes, zero bytes at its start too:
+what is no sealed record is read as it is.
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -24,30 +26,31 @@ from itertools import count
 
 from dibs.clock import SYSTEM, Clock
 from dibs.errors import StorageError
+from dibs.stores import sealed
+from dibs.stores.filelock import PATIENCE, Busy, locked
 from dibs.stores.refusal import refusals, storage_error
 from dibs.stores.store import Changed, Entry, Exists, checked
 from dibs.stores.syncing import Syncing
 from dibs.stores.walk import walk
 
 HOLLOW_SECONDS = 5.0
-LOCK_SECONDS = 2.0
 PROBE_SECONDS = 2.0
+FRESH_BYTES = 1024
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 _serial = count()
 Names = list[str]
-
-
-class Busy(StorageError):
-    """Another process holds the lock of a key and does not go on."""
+__all__ = ["HOLLOW_SECONDS", "Busy", "FileStore", "Locked", "version_of"]
 
 
 class FileStore:
     """The root must exist; folders below it are made as needed. Safe for threads and processes."""
 
     lanes = 1
+    in_place = False
 
-    def __init__(self, root: str, *, clock: Clock = SYSTEM, sync: bool = False) -> None:
+    def __init__(self, root: str, *, clock: Clock = SYSTEM, sync: bool = False, fresh: bytes = b"") -> None:
         self.root = root
+        self._fresh = fresh
         self._clock = clock
         self._syncing = Syncing(sync)
         self._tmp = f"{root}/tmp"
@@ -55,15 +58,20 @@ class FileStore:
         self._probed: float | None = None
 
     def get(self, key: str) -> Entry | None:
-        path = self._path(key)
+        data = self.read(self._path(key))
+        return Entry(data, self._version(data)) if data else None
+
+    def read(self, path: str) -> bytes:
+        """Nothing when there is no such file."""
         try:
             with open(path, "rb", buffering=0) as file:
-                data = file.read()
+                return self._unsealed(file.read())
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return b""
+        except sealed.Torn as torn:
+            raise StorageError(f"damaged: {path} is {torn}; remove it if nobody works on its task") from None
         except OSError as error:
             raise storage_error(error, path) from error
-        return Entry(data, version_of(data)) if data else None
 
     def create(self, key: str, data: bytes) -> str:
         path = self._path(key)
@@ -73,7 +81,7 @@ class FileStore:
             except FileExistsError:
                 self._fill_hollow(path, spare)
             self._syncing.entry(path)
-        return version_of(data)
+        return self._version(data)
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         with self.locked(key, version) as cell:
@@ -93,7 +101,7 @@ class FileStore:
     def delete(self, key: str) -> bool:
         path = self._path(key)
         try:
-            with refusals(path), self._lock(path):
+            with refusals(path), locked(path, self._clock):
                 os.unlink(path)
         except Changed:
             return False
@@ -132,12 +140,15 @@ class FileStore:
             return self._clock.wall()
 
     @contextmanager
-    def locked(self, key: str, version: str, patience: float = LOCK_SECONDS) -> Iterator["Locked"]:
+    def locked(self, key: str, version: str, patience: float = PATIENCE) -> Iterator["Locked"]:
         """Nobody else changes the key inside; Changed if it is at another version. For steps that touch more files."""
         path = self._path(key)
-        with refusals(path), self._lock(path, patience) as descriptor:
-            with open(descriptor, "rb", closefd=False) as file:
-                if version_of(file.read()) != version:
+        with refusals(path), locked(path, self._clock, patience) as descriptor:
+            with open(descriptor, "rb", closefd=False, buffering=0) as file:
+                data = file.read(FRESH_BYTES) if self._fresh else b""
+                if not self._is_fresh(data):
+                    data += file.read()
+                if self._version(self._unsealed(data)) != version:
                     raise Changed(key)
             yield Locked(self, path)
 
@@ -157,6 +168,20 @@ class FileStore:
                     os.unlink(f"{self._tmp}/{name}")
                     swept += 1
         return swept
+
+    def _unsealed(self, raw: bytes) -> bytes:
+        if not self._fresh:
+            return sealed.record(raw)
+        try:
+            return sealed.record(raw) or raw
+        except sealed.Torn:
+            return raw
+
+    def _is_fresh(self, data: bytes) -> bool:
+        return bool(self._fresh) and data.startswith(self._fresh)
+
+    def _version(self, data: bytes) -> str:
+        return version_of(data[:FRESH_BYTES] if self._is_fresh(data) else data)
 
     def _path(self, key: str) -> str:
         return f"{self.root}/{checked(key)}"
@@ -231,48 +256,18 @@ class FileStore:
             found = os.stat(path)
         except FileNotFoundError:
             raise Exists(path) from None
-        if found.st_size or self.now() - found.st_mtime < HOLLOW_SECONDS:
+        if found.st_size or self.now() - left_at(found) < HOLLOW_SECONDS:
             raise Exists(path) from None
         self._swap_hollow(path, spare)
 
     def _swap_hollow(self, path: str, spare: str) -> None:
         try:
-            with self._lock(path) as descriptor:
+            with locked(path, self._clock) as descriptor:
                 if os.fstat(descriptor).st_size:
                     raise Exists(path)
                 os.rename(spare, path)
         except Changed:
             raise Exists(path) from None
-
-    @contextmanager
-    def _lock(self, path: str, patience: float = LOCK_SECONDS) -> Iterator[int]:
-        """Lock the file that has this name now. Changed if there is none."""
-        end = self._clock.boottime() + patience
-        while True:
-            try:
-                descriptor = os.open(path, os.O_RDWR)  # NFS gives exclusive locks to writers only
-            except (FileNotFoundError, NotADirectoryError):
-                raise Changed(path) from None
-            try:
-                if self._has_lock(descriptor):
-                    try:
-                        if _has_name(descriptor, path):
-                            yield descriptor
-                            return
-                    finally:
-                        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork meanwhile may keep a copy of the descriptor
-            finally:
-                os.close(descriptor)
-            if self._clock.boottime() > end:
-                raise Busy(f"storage busy: another process holds the lock of {path} and does not go on; is it stopped?")
-
-    def _has_lock(self, descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._clock.sleep(0.001)
-            return False
-        return True
 
 
 class Locked:
@@ -286,7 +281,7 @@ class Locked:
         with self._store._spilled(data) as spare:
             os.rename(spare, self._path)
             self._store._syncing.entry(self._path)
-        return version_of(data)
+        return self._store._version(data)
 
     def delete(self) -> None:
         os.unlink(self._path)
@@ -296,9 +291,6 @@ def version_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _has_name(descriptor: int, path: str) -> bool:
-    try:
-        named, opened = os.stat(path), os.fstat(descriptor)
-    except FileNotFoundError:
-        return False
-    return (named.st_ino, named.st_dev) == (opened.st_ino, opened.st_dev)
+def left_at(found: os.stat_result) -> float:
+    """When a file that is not filled was made. On NFS `mtime` is any number until its creator, if it lives, sets it."""
+    return min(found.st_mtime, found.st_ctime)

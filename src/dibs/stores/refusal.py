@@ -26,8 +26,9 @@ def storage_error(error: OSError, path: str) -> StorageError:
 
 @contextmanager
 def refusals(path: str) -> Iterator[None]:
-    """An OSError inside becomes a StorageError about `path`."""
+    """An OSError inside becomes a StorageError about `path`, or the file that it names: of a link or rename the target,
+    since what was to get that name was made a moment ago."""
     try:
         yield
     except OSError as error:
-        raise storage_error(error, os.fspath(error.filename or path)) from error
+        raise storage_error(error, os.fspath(error.filename2 or error.filename or path)) from error

@@ -7,13 +7,13 @@ from dibs.queues.views import Claim
 
 
 def claim_of(task_id: str, record: Record, clock: Clock, host: Host) -> Claim:
-    """Wall times for people. Only the age of a beat of this boot is exact."""
+    """Wall times for people. Only the age of a beat of this boot is known; one of another may be of this moment."""
     holder = record.holder
     ttl = holder.ttl if holder else 0.0
     since = holder.since if holder else 0.0
-    beat = since
+    beat = clock.wall()
     if holder is not None and holder.boot == host.boot:
-        beat = clock.wall() - (clock.boottime() - holder.beat)
+        beat -= clock.boottime() - holder.beat
     return Claim(
         id=task_id,
         key=task_id,

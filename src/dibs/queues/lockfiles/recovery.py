@@ -81,7 +81,8 @@ class Recovery:
         except OSError as error:
             raise storage_error(error, self._store.root) from error
         known = self._known.get(key)
-        if known is not None and (known.inode, known.mtime) == (there.st_ino, there.st_mtime_ns):
+        same = known is not None and (known.inode, known.mtime) == (there.st_ino, there.st_mtime_ns)
+        if same and not self._store.in_place:  # there two changes may be of one moment
             return known
         try:
             entry = self._store.get(key)
