@@ -23,6 +23,12 @@ class TestFile(QueueContract):
         return f"file:{self.tmp_path}/q{self.settings}"
 
 
+class TestFileWithMarkers(TestFile):
+    settings = "?sync=off&steps=marker"
+    race_tasks = 400
+    thread_tasks = 300
+
+
 class TestFileWithOneShard(TestFile):
     settings = "?shards=1"
     race_tasks = 1000

@@ -24,7 +24,9 @@ from dibs.stores.store import Changed, Exists
 from dibs.task import Task, decode, encode
 from dibs.values import replace
 
+from .broken_markers import DeadAtOnce, NoOwnDeadline, OwnDroppedFirst, StaleDeleted, UnlookedTakeover, Unmarked
 from .broken_priorities import CopyThenDelete, PrioritisedWhileHeld
+from .broken_shares import RenamedOnShare, UnblankedOnShare
 from .cloud import SimStore
 from .files_backend import FilesBackend
 from .locks import LocksBackend
@@ -253,7 +255,9 @@ VARIANTS: dict[str, Any] = {
     variant.__name__: variant
     for variant in (
         DeleteThenCreate, FinishUncompared, ReadThenWrite, NumberedRecords, ForeignWallClock, LateRenewal, BlindPush,
-        SlowHelper, OldReading, UnlookedSeed, UnlockedFile, CopyThenDelete, PrioritisedWhileHeld,
+        SlowHelper, OldReading, UnlookedSeed, UnlockedFile, CopyThenDelete, PrioritisedWhileHeld, Unmarked,
+        StaleDeleted, NoOwnDeadline, UnlookedTakeover, OwnDroppedFirst, DeadAtOnce,
+        RenamedOnShare, UnblankedOnShare,
     )
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from dibs.queues.directory.settings import Settings
 from dibs.queues.lockfiles.limits import Limits
 from dibs.queues.lockfiles.past import ALL
 from dibs.states import Cell, State
+from dibs.stores.sealed import record
 from dibs.stores.store import Entry
 
 from .disk import Disk, File
@@ -46,6 +47,7 @@ _OPENERS = (dibs.queues.directory.pushing, dibs.queues.directory.steps)
 class DirectoryBackend:
     retention = 0.0
     plain = True  # tasks have a payload, and nothing else
+    system_class: type[System] = System
 
     def __init__(self, world: World, truth: Truth) -> None:
         rng = world.rng
@@ -54,7 +56,7 @@ class DirectoryBackend:
         self.disk = Disk(world, FOLDER)
         self.disk.mkdir(LEASES)
         self.disk.moved = self._moved
-        self._system = System(world, self.disk)
+        self._system = self.system_class(world, self.disk)
         runtime = rng.choice((None, None, None, world.weather.ttl * 1.5))
         limits = Limits(rng.choice((1, 2, 3)), rng.choice((1, 3, 8)), runtime, rng.choice((0.0, 1.0)), 60.0)
         self._settings = Settings(FOLDER, DONE, LEASES, 1.0, limits)
@@ -137,4 +139,5 @@ class DirectoryBackend:
 
     def _record(self, folder: str, name: str) -> Record | None:
         file = self.disk.folders.get(folder, {}).get(name)
-        return seen(Entry(file.data, "")).record if isinstance(file, File) and file.data else None
+        data = record(file.data) if isinstance(file, File) else b""
+        return seen(Entry(data, "")).record if data else None

@@ -38,7 +38,7 @@ class FilesBackend:
         return self.queue_class(
             "file:/q",
             ROOT,
-            fs=SimFs(self._world, self.disk, process),
+            fs=self.fs(process),
             store=SimStore(self._world, self.cloud, process),
             clock=SimClock(self._world, process.host),
             host=process.host,
@@ -46,6 +46,9 @@ class FilesBackend:
             pid=pid,
             **self._options,  # type: ignore[arg-type]
         )
+
+    def fs(self, process: Process) -> SimFs:
+        return SimFs(self._world, self.disk, process)
 
     def _moved(self, source: str, target: str, data: bytes) -> None:
         before, after = _cell(source), _cell(target)

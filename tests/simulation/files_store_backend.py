@@ -3,8 +3,11 @@
 import itertools
 from typing import Any
 
+import dibs.stores.anew
+import dibs.stores.filelock
 import dibs.stores.files
 import dibs.stores.refusal
+import dibs.stores.shared
 import dibs.stores.syncing
 from dibs.queues.stored.queue import StoredQueue
 from dibs.stores.files import FileStore
@@ -18,7 +21,7 @@ from .world import Process, World
 
 ROOT = "/s"
 TOLD = ("/s/tasks/", "/s/pending/")
-STORE_MODULES = (dibs.stores.files, dibs.stores.syncing, dibs.stores.refusal)
+STORE_MODULES = (dibs.stores.files, dibs.stores.anew, dibs.stores.filelock, dibs.stores.syncing, dibs.stores.refusal)
 
 
 class FileStoreBackend(StoredBackend):
@@ -63,5 +66,10 @@ class FileStoreBackend(StoredBackend):
 def store_seams(system: System) -> list[tuple[Any, str, Any]]:
     patches: list[tuple[Any, str, Any]] = [(module, "os", system) for module in STORE_MODULES]
     files = dibs.stores.files
-    patches += [(files, "fcntl", system), (files, "open", system.open_file), (files, "_serial", itertools.count())]
+    patches += [
+        (dibs.stores.filelock, "fcntl", system),
+        (files, "open", system.open_file),
+        (files, "_serial", itertools.count()),
+    ]
+    patches += [(dibs.stores.shared, "on_share", lambda root: False)]
     return patches

@@ -3,14 +3,17 @@
 from dataclasses import dataclass, field
 
 from . import machines
+from .bouncing import BouncingBackend, BouncingCast
 from .cast import Cast, KeyWarCast, LockCast, OrderWarCast, QueueCast, SeedWarCast
 from .directory_backend import DirectoryBackend
 from .files_backend import FilesBackend
 from .files_store_backend import FileStoreBackend
 from .hands import Hands
 from .locks import LocksBackend
+from .loose import MarkedBackend
 from .machines import SimHost, new_host
 from .seams import seams
+from .share_backend import ShareBackend
 from .specs_backend import SpecsBackend
 from .stage import Stage
 from .stored_backend import StoredBackend
@@ -22,11 +25,15 @@ BACKENDS: dict[str, tuple[type, type]] = {
     "stored": (StoredBackend, QueueCast),
     "stored-on-files": (FileStoreBackend, QueueCast),
     "directory": (DirectoryBackend, QueueCast),
+    "directory-share": (ShareBackend, QueueCast),
     "specs": (SpecsBackend, QueueCast),
     "files-keys": (FilesBackend, KeyWarCast),
     "stored-keys": (StoredBackend, KeyWarCast),
     "stored-seeds": (StoredBackend, SeedWarCast),
     "files-order": (FilesBackend, OrderWarCast),
+    "files-marked": (MarkedBackend, QueueCast),
+    "files-marked-order": (MarkedBackend, OrderWarCast),
+    "markers": (BouncingBackend, BouncingCast),
     "specs-order": (SpecsBackend, OrderWarCast),
     "locks": (LocksBackend, LockCast),
 }

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import dibs.queues.files.markers
 import dibs.queues.files.parts
 import dibs.queues.files.root
 import dibs.task
@@ -14,7 +15,7 @@ from dibs.keys import Keys
 
 from .world import World
 
-_MODULES = (dibs.task, dibs.queues.files.parts, dibs.queues.files.root)
+_MODULES = (dibs.task, dibs.queues.files.markers, dibs.queues.files.parts, dibs.queues.files.root)
 _MISSING = object()
 
 

@@ -181,6 +181,9 @@ class System:
             return Stat(modes.S_IFDIR | 0o755, 1, 2, 0, now, now)
         return _stat(self._disk.file(path))
 
+    def lstat(self, path: str) -> Stat:
+        return self.stat(path)
+
     def scandir(self, path: str) -> Any:
         spoiled = self._point("scandir", path)
         folder = path.rstrip("/")

@@ -17,7 +17,9 @@ from .broken import (
     UnlookedSeed,
     broken,
 )
+from .broken_markers import DeadAtOnce, NoOwnDeadline, OwnDroppedFirst, StaleDeleted, UnlookedTakeover, Unmarked
 from .broken_priorities import CopyThenDelete, PrioritisedWhileHeld
+from .broken_shares import RenamedOnShare, UnblankedOnShare
 from .schedule import Outcome, run
 
 WITHIN = 5000
@@ -25,7 +27,7 @@ WITHIN = 5000
 
 def caught(variant: Any, *kinds: str) -> None:
     seed = _first(variant, kinds).seed
-    for unbroken in range(max(0, seed - 200), seed + 1):
+    for unbroken in range(max(0, seed - 60), seed + 1):
         assert run(unbroken, variant.backend).violation is None
 
 
@@ -88,3 +90,35 @@ def test_a_priority_changed_by_copying_is_caught() -> None:
 
 def test_a_priority_changed_while_the_task_is_held_is_caught() -> None:
     caught(PrioritisedWhileHeld, "illegal step")
+
+
+def test_a_contested_rename_that_lets_two_through_is_caught_without_markers() -> None:
+    caught(Unmarked, "not one cell", "pushed twice")
+
+
+def test_a_stale_marker_that_is_deleted_and_made_anew_is_caught() -> None:
+    caught(StaleDeleted, "two of one")
+
+
+def test_a_marker_without_an_own_deadline_is_caught() -> None:
+    caught(NoOwnDeadline, "two of one")
+
+
+def test_a_takeover_that_does_not_look_again_is_caught() -> None:
+    caught(UnlookedTakeover, "two of one")
+
+
+def test_markers_removed_from_the_highest_down_are_caught() -> None:
+    caught(OwnDroppedFirst, "two of one")
+
+
+def test_a_dead_ones_marker_that_is_not_waited_for_is_caught() -> None:
+    caught(DeadAtOnce, "two of one")
+
+
+def test_a_record_of_a_share_that_is_replaced_by_renaming_is_caught() -> None:
+    caught(RenamedOnShare, "illegal step", "two believe")
+
+
+def test_a_record_of_a_share_that_is_removed_with_its_content_is_caught() -> None:
+    caught(UnblankedOnShare, "illegal step", "two believe")

@@ -16,15 +16,19 @@ LOTS = [  # (backend, first, schedules): of what is slow to play fewer, in small
     for backend, count, size in (
         ("files", 9, 1800),
         ("files-keys", 3, 1800),
-        ("stored", 6, 1800),
-        ("stored-keys", 3, 1800),
+        ("stored", 4, 1800),
+        ("stored-keys", 2, 1800),
         ("stored-seeds", 2, 400),
         ("files-order", 1, 1000),
+        ("files-marked", 1, 600),
+        ("files-marked-order", 1, 300),
+        ("markers", 1, 400),
         ("specs-order", 1, 200),
         ("stored-on-files", 2, 900),
         ("directory", 2, 900),
+        ("directory-share", 1, 900),
         ("specs", 2, 700),
-        ("locks", 3, 1800),
+        ("locks", 5, 1800),
     )
     for number in range(count)
 ]
@@ -73,3 +77,9 @@ def test_schedules_are_stormy(backend: str) -> None:
         troubles.add("doubled")
     assert not {trouble for trouble in troubles if tally.troubles[trouble] < 5}
     assert tally.events > 40 * tally.schedules
+
+
+def test_markers_are_taken_over_all_the_time() -> None:
+    tally = lot(("markers", 0, 60))
+    assert tally.troubles["taken over"] > 100 and tally.troubles["late"] > 5
+    assert not tally.violated

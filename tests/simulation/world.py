@@ -48,10 +48,11 @@ class Weather:
         self.lost = sometimes(0.35, 0.02, 0.15)
         self.refused = sometimes(0.25, 0.02, 0.08)
         self.lag = rng.choice((1.0, 10.0, 70.0))  # how old a stale listing may be, in seconds
+        self.latest = LATEST / 2  # a rename may take so long, and be held up for as long again
         self.long = rng.choice((1.5, 3.0, 6.0))  # the longest pause, in TTLs
 
     def calm(self) -> None:
-        self.pause = self.crash = self.reboot = self.jump = self.stale = self.lost = self.refused = 0.0
+        self.pause = self.crash = self.reboot = self.jump = self.stale = self.lost = self.refused = self.latest = 0.0
 
 
 class Process(greenlet):
@@ -69,6 +70,7 @@ class Process(greenlet):
         self.over = False
         self.spoiled = 0  # calls that failed by our doing
         self.busy = False  # inside a call of the queue
+        self.sending = False  # what it has sent arrives soon, however long it sleeps
 
     def _main(self) -> None:
         try:
@@ -163,7 +165,7 @@ class World:
         if dice < weather.crash:
             self.kill(process)
         elif (dice := dice - weather.crash) < weather.pause:
-            pause = self._pause()
+            pause = min(self._pause(), LATEST / 2) if process.sending else self._pause()
             process.wake = self.now + pause
             self.count("long pause" if pause > 2 * weather.ttl else "pause")
             self.say(f"paused for {process.wake - self.now:.1f} s")

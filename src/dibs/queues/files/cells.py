@@ -39,6 +39,18 @@ class Cells:
         except OSError as error:
             return self._settle(source, target, error)
 
+    def attempt(self, source: str, target: str) -> bool | None:
+        """The same, for who has other things to do than wait: None while another's step is under way, see `marked`."""
+        return self.move(source, target)
+
+    def remove(self, path: str) -> bool:
+        """Delete a task that has ended; False when it is not there any more, or on its way."""
+        try:
+            self._fs.unlink(path)
+            return True
+        except FileNotFoundError:
+            return False
+
     def _settle(self, source: str, target: str, error: OSError) -> bool:
         """Refused, not there any more, no folder to go to, or done with its answer lost?"""
         while self._fs.exists(source):

@@ -29,7 +29,7 @@ class Claimer:
         self._upkeep = upkeep
         self._discovery = Discovery(parts.fs, parts.layout, parts.rng, parts.finder.facet)
         self._boottime = parts.clock.boottime
-        self._move = parts.cells.move
+        self._move = parts.cells.attempt
         self._path = parts.layout.path
         self._shard = parts.layout.shard
         self._read_file = parts.fs.read
@@ -90,9 +90,11 @@ class Claimer:
         if task_id in self._holding.held and self._holding.took(task_id, cell.epoch):
             return None
         try:
-            if self._move(source, path):
+            moved = self._move(source, path)
+            if moved:
                 return self._taken(task_id, facet, cell, path, session)
-            self._discovery.missed()
+            if moved is not None:
+                self._discovery.missed()
             return None
         except (OSError, StorageError):
             self._holding.stray(task_id, facet, cell)

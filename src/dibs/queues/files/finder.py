@@ -5,10 +5,12 @@ Nothing here is a transaction: a task that moves while it is looked for is looke
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from dibs.errors import BadInput
 from dibs.facets import EVERYTHING, Facet, Filter, facet_from_record, plain_facet
+from dibs.queues.behalf import SUFFIX, read
 from dibs.queues.files.fs import Fs
 from dibs.queues.files.layout import STATE_FOLDERS, Layout, Name, is_hour, is_level, is_minute, is_shard, parse_name
 from dibs.queues.views import Stats
@@ -101,6 +103,7 @@ class Finder:
         priorities: dict[int, dict[str, int]] = {}
         projects: dict[str, dict[str, int]] = {}
         labels: dict[str, dict[str, int]] = {}
+        holders: set[str] = set()
         for state in State:
             counts: Counter[str] = Counter()  # by what follows the id: few differ, so few need parsing
             for folder in self.folders(state):
@@ -111,14 +114,29 @@ class Finder:
                 if name is None:
                     continue
                 states[state] += count
+                if state is State.CLAIMED:
+                    holders.add(name.extra)
                 facet = self.facet(name.facet)
                 _add(priorities, facet.priority, state, count)
                 if facet.project is not None:
                     _add(projects, facet.project, state, count)
                 for label in facet.labels:
                     _add(labels, label, state, count)
-        workers = sum(name.endswith(".json") for name in self._list(self._layout.folder("workers")))
+        workers = len(self._for_whom(holders))
         return Stats(states=states, priorities=priorities, projects=projects, labels=labels, workers=workers)
+
+    def _for_whom(self, holders: set[str]) -> set[str]:
+        """Those who hold something; of what a daemon holds, its journal says for whom."""
+        folder = self._layout.folder("workers")
+        journals = [name for name in self._list(folder) if name.endswith(SUFFIX)] if holders else []
+        behalf: dict[tuple[str, int], str] = {}
+        for name in journals:
+            with suppress(OSError):
+                behalf |= read(self._fs.read(f"{folder}/{name}")).sessions
+        if not behalf:
+            return holders
+        held = (one.name for path in self.folders(State.CLAIMED) for one in self.in_folder(State.CLAIMED, path))
+        return {behalf.get((name.id, name.epoch), name.extra) for name in held}
 
     def _tails(self, folder: str) -> Counter[str]:
         return Counter(text[32:] for text in self._list(folder))

@@ -1,6 +1,6 @@
 """The system calls that a file queue is made of, and nothing else: the seam at which a simulation enters.
 
-What is atomic: `rename` (one winner for one source), `publish` (creates or refuses). `listdir` is a hint.
+What is atomic: `rename` (one winner for one source), `publish` and `mark` (create or refuse). `listdir` is a hint.
 """
 
 import errno
@@ -27,6 +27,10 @@ class Fs(Protocol):
 
     def publish(self, path: str, data: bytes, scratch: str, /) -> bool:
         """Create durably and whole, or return False because it is there already."""
+        ...
+
+    def mark(self, path: str, data: bytes, /) -> bool:
+        """Create, or return False because it is there already. Others may see it empty, and so it may stay."""
         ...
 
     def unlink(self, path: str, /) -> None: ...
@@ -110,6 +114,23 @@ class LocalFs:
         finally:
             if os.path.exists(scratch):
                 os.unlink(scratch)
+        return True
+
+    def mark(self, path: str, data: bytes) -> bool:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            return False
+        except PermissionError:
+            if self.exists(path):  # so some file systems tell the losers
+                return False
+            raise
+        try:
+            os.write(fd, data)
+        except OSError:
+            pass  # the disk is full: that it is there is enough
+        finally:
+            os.close(fd)
         return True
 
     def mkdir(self, path: str) -> None:

@@ -16,7 +16,8 @@ from dibs.liveness import Holder, Verdict
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import Session, read_record
 from dibs.queues.held import Lease
-from dibs.states import Cell, State
+from dibs.queues.lost import refused
+from dibs.states import Cell
 
 _ALL: "weakref.WeakSet[Holding]" = weakref.WeakSet()
 
@@ -232,12 +233,8 @@ class Holding:
             self.remove(lease)
         found = self._parts.finder.locate(task_id)
         if found is None:
-            now = "no longer in the queue"
-        elif found.state is State.CLAIMED:
-            now = f"now held by {found.name.extra} (epoch {found.name.epoch})"
-        else:
-            now = f"now {found.state} (epoch {found.name.epoch})"
-        return LeaseLost(f"lease lost: task {task_id} is {now}; work done here at epoch {epoch} is not recorded")
+            return refused(task_id, epoch)
+        return refused(task_id, epoch, found.state, found.name.epoch, found.name.extra)
 
 
 def overrun(lease: Lease, now: float) -> bool:

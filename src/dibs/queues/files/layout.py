@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dibs.states import Cell, State
 
-FORMAT = 1
+FORMATS = {"rename": 1, "marker": 2}  # by how its steps are taken: who does not know that must stay away
 SHARDS = 64
 FOLDERS = (
     "pending", "leased", "scheduled", "blocked", "completed", "failed", "cancelled",

@@ -4,6 +4,7 @@ import errno
 import os
 import random
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from dibs.clock import Clock
 from dibs.host import Host
@@ -19,6 +20,9 @@ from dibs.queues.files.root import Root
 from dibs.states import State
 from dibs.stores.store import Store
 from dibs.values import dataclass
+
+if TYPE_CHECKING:
+    from dibs.queues.files.markers import Markers
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,21 @@ class Parts:
 
     @cached_property
     def cells(self) -> Cells:
-        return Cells(self.fs, self.layout, sync=self.sync)
+        if self.markers is None:
+            return Cells(self.fs, self.layout, sync=self.sync)
+        from dibs.queues.files.marked import MarkedCells
+
+        return MarkedCells(self.fs, self.layout, self.clock, self.markers, sync=self.sync)
+
+    @cached_property
+    def markers(self) -> "Markers | None":
+        """Of a queue whose steps need them."""
+        if self.root.steps != "marker":
+            return None
+        from dibs.queues.files.markers import Markers
+
+        folders = Cells(self.fs, self.layout, sync=self.sync).make_folder
+        return Markers(self.fs, self.layout, self.clock, self.host, self.rng, self.store_time, folders)
 
     @cached_property
     def finder(self) -> Finder:
@@ -59,9 +77,9 @@ class Parts:
     def keys(self) -> Keys:
         store = self.store
         if store is None:
-            from dibs.stores.files import FileStore  # only queues that use keys pay for it
+            from dibs.stores.shared import file_store  # only queues that use keys pay for it
 
-            store = FileStore(self.root.path, sync=self.sync, clock=self.clock)
+            store = file_store(self.root.path, sync=self.sync, clock=self.clock)
         return Keys(store, clock=self.clock, rng=self.rng, host=self.host)
 
     def state_of(self, task_id: str) -> State | None:

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dibs import states
@@ -21,6 +21,7 @@ from dibs.queues.files.parts import Parts
 from dibs.queues.files.pusher import Pusher
 from dibs.queues.files.root import open_root
 from dibs.queues.files.session import read_record
+from dibs.queues.files.settings import read_settings
 from dibs.queues.files.steering import Steering
 from dibs.queues.files.upkeep import Upkeep
 from dibs.queues.files.waits import Waits
@@ -35,28 +36,26 @@ from dibs.values import replace
 if TYPE_CHECKING:
     from dibs.queues.gate import Gate
 
-SETTINGS = ("sync", "shards", "retention")
-
 
 class FilesQueue(Queue):
     """A queue in a folder."""
 
+    advised = False  # it was made just now, with markers, because the doctor said so
+
     @classmethod
     def open(cls, url: str, path: str, settings: dict[str, str], **options: Any) -> "FilesQueue":
-        unknown = sorted(set(settings) - set(SETTINGS))
-        if unknown:
-            raise BadInput(f"setting {unknown[0]!r} in {url!r} is not known; known: {', '.join(SETTINGS)}")
-        if not path:
-            raise BadInput(f"{url!r} names no folder; write file:PATH")
-        sync = settings.get("sync", "on")
-        if sync not in ("on", "off"):
-            raise BadInput(f"sync={sync} in {url!r} is not known; use sync=on (default) or sync=off")
-        try:
-            shards = int(settings.get("shards", 64))
-            retention = float(settings["retention"]) if "retention" in settings else None
-        except ValueError as error:
-            raise BadInput(f"{url!r}: {error}; shards and retention (seconds) are numbers") from None
-        return cls(url, os.path.abspath(path), sync=sync == "on", shards=shards, retention=retention, **options)
+        folder, given = read_settings(url, path, settings)
+        heard: list[str] = []
+
+        def advice() -> str:
+            from dibs.queues.files.advice import advised_steps  # only a new queue needs it
+
+            heard.append(advised_steps(folder))
+            return heard[0]
+
+        queue = cls(url, folder, **{**given, "advice": advice, **options})
+        queue.advised = "marker" in heard
+        return queue
 
     def __init__(
         self,
@@ -66,6 +65,8 @@ class FilesQueue(Queue):
         sync: bool = True,
         shards: int = 64,
         retention: float | None = None,
+        steps: str | None = None,
+        advice: Callable[[], str] = lambda: "rename",
         create: bool = True,
         pid: int | str | None = "self",
         fs: Fs | None = None,
@@ -79,7 +80,10 @@ class FilesQueue(Queue):
         fs = fs or LocalFs()
         self.root = path
         try:
-            root = open_root(fs, path, clock, self.rng, create=create, shards=shards, retention=retention)
+            root = open_root(
+                fs, path, clock, self.rng,
+                create=create, shards=shards, retention=retention, steps=steps, advice=advice,
+            )  # fmt: skip
         except OSError as error:
             raise storage_error(error, f"cannot open queue {path}") from error
         self._parts = parts = Parts(fs, clock, self.host, self.rng, root, sync, store)
@@ -247,6 +251,12 @@ class FilesQueue(Queue):
     ) -> Iterator[Task]:
         try:
             yield from looks.tasks(self._parts.finder, state, make_filter(project, labels), limit)
+        except OSError as error:
+            raise storage_error(error, f"cannot list {self.root}") from error
+
+    def _newest(self, state: State, wanted: Filter, limit: int | None) -> Iterator[Task]:
+        try:
+            yield from looks.newest(self._parts, state, wanted, limit)
         except OSError as error:
             raise storage_error(error, f"cannot list {self.root}") from error
 

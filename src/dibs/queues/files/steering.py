@@ -110,7 +110,7 @@ class Steering:
             return False
         early = task.not_before is not None and task.not_before > self._parts.store_time()
         cell = states.promote(found.cell, task.not_before or 0.0) if early else states.promote(found.cell)
-        return self._parts.cells.swap(task_id, found.name.facet, found.cell, cell)
+        return bool(self._parts.cells.attempt(found.path, self._parts.layout.path(task_id, found.name.facet, cell)))
 
     def free_waiting(self, task_id: str) -> bool:
         """A task completed: promote what waited for it. True when something became ready."""
@@ -174,9 +174,5 @@ class Steering:
                     continue  # damaged: a person should look at it first
             for text in written.get(found.name.id, ()):
                 notes.take_back(f"{place}/{text}")
-            try:
-                fs.unlink(found.path)
-                removed += 1
-            except FileNotFoundError:
-                continue
+            removed += self._parts.cells.remove(found.path)
         return removed

@@ -105,7 +105,7 @@ class Upkeep:
         where = f" on {holder.host}" if holder else ""
         error = f"worker {worker}{where} {verdict} while holding it"
         note = self._notes.say_lost(name.id, found.cell, verdict, error)
-        if not self._cells.swap(name.id, name.facet, found.cell, cell):
+        if not self._cells.attempt(found.path, self._layout.path(name.id, name.facet, cell)):
             self._notes.take_back(note)
             return False
         if cell.state is State.FAILED:
@@ -164,7 +164,7 @@ class Upkeep:
                 continue
             seen = name.cell(State.SCHEDULED)
             target = self._layout.path(name.id, name.facet, states.promote(seen))
-            changed |= self._cells.move(f"{folder}/{text}", target)
+            changed |= bool(self._cells.attempt(f"{folder}/{text}", target))
         if past:
             self._remove_empty(folder)
         return changed
@@ -184,6 +184,8 @@ class Upkeep:
                 self._steering.remove_ended(state, self._rng.choice(folders), now - self._parts.root.retention)
         for folder in self._finder.folders(State.READY):
             self._remove_if_long_empty(folder, now)
+        if self._parts.markers is not None:
+            self._parts.markers.tidy()
         scratch = self._layout.folder("tmp")
         for text in self._list(scratch):
             if text.endswith((".task", ".beat", ".note")):
