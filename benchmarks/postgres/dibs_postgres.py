@@ -52,11 +52,14 @@ class Dibs(Contender):
     def work(self, url: str, setting: int) -> None:
         with opened(url) as queue:
             if self.batched:
-                while leases := queue.claim_many(self.batch):
+                leases = queue.claim_many(self.batch)
+                while leases:
                     for lease in leases:
                         run(lease.payload)
-                    if lost := queue.complete_many(leases):
+                    done, leases = leases, queue.complete_and_claim_many(leases, self.batch)
+                    if lost := [lease for lease in done if lease.state == "lost"]:
                         raise RuntimeError(f"{len(lost)} leases lost")
+                    leases = leases or queue.claim_many(self.batch)
                 return
             while (lease := queue.claim()) is not None:
                 run(lease.payload)

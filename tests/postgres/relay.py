@@ -10,11 +10,12 @@ class Relay:
     """`cut(words, answered=…)` waits for a message with these bytes. Safe to be cut from another thread."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
+        self.target = (host, port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._rule: tuple[bytes, bool] | None = None
         self.cuts = 0
+        self.away = False  # whoever connects is sent away
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._over = False
         threading.Thread(target=self._accept, daemon=True).start()
@@ -40,7 +41,10 @@ class Relay:
         while not self._over:
             with suppress(OSError):
                 client, _ = self._listener.accept()
-                server = socket.create_connection(self._target)
+                if self.away:
+                    client.close()
+                    continue
+                server = socket.create_connection(self.target)
                 self._pairs.append((client, server))
                 doomed = threading.Event()
                 threading.Thread(target=self._up, args=(client, server, doomed), daemon=True).start()

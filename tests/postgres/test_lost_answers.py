@@ -65,7 +65,7 @@ def test_a_batch_of_completions_counts_once(open_queue: Open, through: str, rela
     leases = queue.claim_many(5)
     direct.cancel(leases[0].id)
     leases[1].result = "kept"
-    relay.cut(leases[1].id.encode(), answered=answered)
+    relay.cut(bytes.fromhex(leases[1].id), answered=answered)
     assert [lease.id for lease in queue.complete_many(leases)] == [leases[0].id]
     assert relay.cuts == 1
     assert {state: n for state, n in direct.stats().states.items() if n} == {"completed": 4, "cancelled": 1}

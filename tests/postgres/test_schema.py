@@ -8,6 +8,7 @@ import pytest
 
 import dibs
 from dibs.errors import FormatError
+from dibs.queues.postgres.schema import VERSION
 from postgres.conftest import Open
 from postgres.places import migrated, url
 from servers.server import Server
@@ -22,7 +23,7 @@ def test_many_make_the_tables_at_the_same_time(postgres: Server, schema: str) ->
     place = url(postgres, schema)
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: migrated(place), range(8)))
-    assert sorted(made) == [(0, 1)] + [(1, 1)] * 7
+    assert sorted(made) == [(0, VERSION)] + [(VERSION, VERSION)] * 7
 
 
 def test_many_open_what_is_not_there_at_the_same_time(postgres: Server, schema: str, open_queue: Open) -> None:
@@ -46,15 +47,16 @@ def test_what_is_not_there_is_not_made_by_looking(postgres: Server, schema: str,
     dibs.open(place, create=False).close()
 
 
-@pytest.mark.parametrize(("version", "words"), [(2, "upgrade dibs"), (0, "dibs migrate")])
+@pytest.mark.parametrize(("version", "words"), [(VERSION + 1, "upgrade dibs"), (VERSION - 1, "dibs migrate")])
 def test_another_version_is_refused(postgres: Server, schema: str, connection: Any, version: int, words: str) -> None:
     place = url(postgres, schema, "one")
     migrated(place)
-    connection.execute(f"UPDATE {schema}.versions SET version = %s", (version,))
+    connection.execute(f"DELETE FROM {schema}.versions")
+    connection.execute(f"INSERT INTO {schema}.versions (version, by) VALUES (%s, 'somebody')", (version,))
     with pytest.raises(FormatError, match=words) as refusal:
         dibs.open(place)
     assert "\n" not in str(refusal.value)
-    if version > 1:
+    if version > VERSION:
         with pytest.raises(FormatError, match=words):
             migrated(place)
 

@@ -4,6 +4,9 @@ A claim whose answer was lost is looked for by the moment at which it was sent; 
 or runs out like any lease that nobody renews.
 """
 
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dibs.clock import Clock
@@ -11,18 +14,25 @@ from dibs.errors import BadInput
 from dibs.facets import Filter
 from dibs.liveness import DRIFT, MARGIN_SECONDS
 from dibs.queues.postgres import texts
+from dibs.queues.postgres.bookmark import Bookmark
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Connection, Row
 from dibs.queues.postgres.rows import record_of
 from dibs.states import Cell, State
 
 _CLAIMED = State.CLAIMED
+_RECORD, _PRIORITY = itemgetter(3), itemgetter(4)
 
 
 class Taken(NamedTuple):
     record: dict[str, Any]
     cell: Cell
     sent: float  # boottime before it was asked for
+
+
+# Quicker than by keyword: a claim of hundreds makes hundreds.
+_taken: Callable[[tuple[dict[str, Any], Cell, float]], Taken] = partial(tuple.__new__, Taken)
+_cell: Callable[[tuple[State, int, int, int, str, float]], Cell] = partial(tuple.__new__, Cell)
 
 
 class Found(NamedTuple):
@@ -37,20 +47,21 @@ class Claimer:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._mark = Bookmark(database.sent)
 
     def grab(self, limit: int, ttl: float, wanted: Filter, session: str) -> Found:
         """Up to `limit` ready tasks, and nothing else: of what may be overdue nothing is said."""
         rows, sent = self._safely("grab", limit, ttl, wanted, session)
-        if limit > 1:
-            rows.sort(key=lambda row: -row[4])  # they come in the order of ids
-        return self.found(rows, session, sent)
+        return self.found(in_order(rows), session, sent, wanted, limit)
 
     def claim(self, limit: int, ttl: float, wanted: Filter, session: str) -> Found:
         """As `grab`, with what else a claimer wants to know."""
+        self._mark.drop()
         rows, sent = self._safely("claim", limit, ttl, wanted, session)
-        now, due, expires, blocked = rows[0][4:]
+        now, due, expires, blocked = rows[0][5:]
         self._database.hear(now)
-        return Found(*self._parted(rows, session, sent), due, expires, blocked)
+        found = self.found(rows, session, sent, wanted, limit)
+        return found._replace(due=due, expires=expires, blocked=blocked)
 
     def _safely(self, verb: str, limit: int, ttl: float, wanted: Filter, session: str) -> tuple[list[Row], float]:
         """The rows, and the boottime before they were asked for."""
@@ -66,9 +77,14 @@ class Claimer:
         rows = self._database.safely(work)
         return rows, sent
 
-    def found(self, rows: list[Row], session: str, sent: float) -> Found:
-        """What the rows of a claim are, where it says nothing else."""
-        return Found(*self._parted(rows, session, sent))
+    def found(self, rows: list[Row], session: str, sent: float, wanted: Filter, limit: int) -> Found:
+        """What the rows of a claim are, in order, where it says nothing else."""
+        found = Found(*self._parted(rows, session, sent))
+        if len(found.taken) == limit:
+            self._mark.move(wanted, rows[-1][4], found.taken[-1].record["id"])
+        else:
+            self._mark.drop()
+        return found
 
     def ask(
         self,
@@ -82,7 +98,9 @@ class Claimer:
         **more: Any,
     ) -> list[Row]:
         words, values = wanted_words(wanted)
-        values |= {"session": session, "sent": sent, "ttl": ttl, "lasts": ttl * DRIFT + MARGIN_SECONDS} | more
+        rank, behind = self._mark.place(wanted)
+        values |= {"session": session, "sent": sent, "ttl": ttl, "lasts": ttl * DRIFT + MARGIN_SECONDS}
+        values |= {"rank": rank, "behind": behind} | more
         parts = {"wanted": words, "limit": str(int(limit))}
         if not wanted.labels or self._database.address.pooler:
             return self._database.ask(connection, verb, parts, **values)
@@ -94,10 +112,12 @@ class Claimer:
         """Those that can be worked on, and those whose record cannot be read."""
         taken = []
         damaged = False
-        for epoch, attempts, deaths, text, *_ in rows:
+        for row in rows:
+            epoch, attempts, deaths, text = row[:4]
             if epoch is not None:
                 try:
-                    taken.append(Taken(record_of(text), Cell(_CLAIMED, epoch, attempts, deaths, session), sent))
+                    cell = _cell((_CLAIMED, epoch, attempts, deaths, session, 0.0))
+                    taken.append(_taken((record_of(text), cell, sent)))
                 except BadInput:
                     damaged = True
         return taken, self._damaged(session, sent) if damaged else []
@@ -110,6 +130,14 @@ class Claimer:
             except BadInput:
                 found.append((task_id.hex, Cell(_CLAIMED, epoch, attempts, deaths, session)))
         return found
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    """They come in the order of their places in the table. A record begins with its id."""
+    if len(rows) > 1:
+        rows.sort(key=_RECORD)
+        rows.sort(key=_PRIORITY, reverse=True)
+    return rows
 
 
 def wanted_words(wanted: Filter, of: str = "") -> tuple[str, dict[str, Any]]:

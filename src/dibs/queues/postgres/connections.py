@@ -5,11 +5,11 @@ A forked process makes its own. Those it inherited are neither used nor closed: 
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from dibs.queues.postgres.address import Address
-from dibs.queues.postgres.driver import Connection, psycopg
+from dibs.queues.postgres.driver import Connection, OwnConnection, psycopg
+from dibs.queues.postgres.ids import teach
 from dibs.queues.postgres.refusals import OLDEST, NotConnected, not_connected, too_old
 
 # A plan is made once, and perhaps while the queue is empty, so it must be one that stays good: from index to index,
@@ -25,6 +25,9 @@ _PLANS = (
 )
 
 
+_IDLE = psycopg.pq.TransactionStatus.IDLE
+
+
 class Connections:
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -38,21 +41,17 @@ class Connections:
         self._all: list[Connection] = []
         self._out = 0
 
-    @contextmanager
-    def one(self) -> Iterator[Connection]:
+    def one(self) -> "_One":
         """A connection that is in no transaction. NotConnected, or StorageError when trying again is of no use."""
-        connection = self._take()
-        try:
-            yield connection
-        finally:
-            self._give(connection)
+        return _One(self)
 
-    def _take(self) -> Connection:
+    def take(self) -> Connection:
         if self._pid != os.getpid():
             self._inherited.append(self._all)
             self._begin()
         with self._changed:
-            self._changed.wait_for(lambda: self._out < self._address.pool_size)
+            while self._out >= self._address.pool_size:
+                self._changed.wait()
             self._out += 1
             if self._idle:
                 return self._idle.pop()
@@ -67,8 +66,8 @@ class Connections:
             self._all.append(made)
         return made
 
-    def _give(self, connection: Connection) -> None:
-        usable = not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    def give(self, connection: Connection) -> None:
+        usable = connection.pgconn.transaction_status == _IDLE
         with self._changed:
             self._out -= 1
             if usable:
@@ -82,12 +81,14 @@ class Connections:
     def connect(self) -> Connection:
         """One that is not counted here."""
         try:
-            connection = psycopg.connect(self._address.conninfo, autocommit=True)
+            connection = OwnConnection.connect(self._address.conninfo, autocommit=True)
         except psycopg.Error as error:
             raise not_connected(error, self._address) from None
         try:
             if connection.info.server_version < OLDEST * 10000:
                 raise too_old(connection.info.server_version, self._address)
+            teach(connection)
+            connection.kept = connection.cursor()
             if self._address.pooler:
                 connection.prepare_threshold = None
             else:
@@ -113,6 +114,22 @@ class Connections:
         """Those in use are closed when they come back."""
         if self._pid == os.getpid():
             self.drop_idle()
+
+
+class _One:
+    """A connection that is out, and comes back."""
+
+    __slots__ = ("_connection", "_connections")
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def __enter__(self) -> Connection:
+        self._connection = self._connections.take()
+        return self._connection
+
+    def __exit__(self, *exc: object) -> None:
+        self._connections.give(self._connection)
 
 
 def _close(connection: Connection) -> None:

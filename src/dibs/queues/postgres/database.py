@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dibs.clock import Clock
 from dibs.queues.postgres.address import Address
 from dibs.queues.postgres.connections import Connections
-from dibs.queues.postgres.driver import Connection, Row, psycopg
+from dibs.queues.postgres.driver import Connection, OwnConnection, Row, psycopg
 from dibs.queues.postgres.refusals import Away, Clashed, NotConnected, refusal
 from dibs.queues.postgres.statements import Statements
 
@@ -41,14 +41,30 @@ class Database:
 
     def ask(self, connection: Connection, verb: str, parts: dict[str, str] | None = None, **values: Any) -> list[Row]:
         """The rows of the answer. Raises Away, Clashed, or what the server refused."""
+        return self._sent(connection, verb, parts, values, _rows)
+
+    def change(self, connection: Connection, verb: str, **values: Any) -> int:
+        """As `ask`, for a statement that answers with no rows: how many it changed."""
+        return self._sent(connection, verb, None, values, _changed)
+
+    def _sent(
+        self,
+        connection: Connection,
+        verb: str,
+        parts: dict[str, str] | None,
+        values: dict[str, Any],
+        answer: Callable[["psycopg.Cursor[Row]"], Result],
+    ) -> Result:
         query = self.statements.get(verb, **(parts or {}))
         values |= {"queue": self.queue, "channel": self.channel}
         self.sent[verb] += 1
         try:
+            if isinstance(connection, OwnConnection):
+                connection.kept.execute(query, values)
+                return answer(connection.kept)
             with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
                 cursor.execute(query, values)
-                answer = cursor.pgresult
-                return cursor.fetchall() if answer is not None and answer.nfields else []
+                return answer(cursor)
         except psycopg.Error as error:
             raise refusal(error, verb, self.address, broken=connection.closed) from None
 
@@ -102,6 +118,15 @@ class Database:
     def about_now(self) -> float:
         """The server's time as it was last heard, with what has passed since: good enough to show, not to age by."""
         return self.now() if self._ahead is None else self._ahead + self.clock.boottime()
+
+
+def _rows(cursor: "psycopg.Cursor[Row]") -> list[Row]:
+    answer = cursor.pgresult
+    return cursor.fetchall() if answer is not None and answer.nfields else []
+
+
+def _changed(cursor: "psycopg.Cursor[Row]") -> int:
+    return cursor.rowcount
 
 
 class _Transaction:

@@ -12,4 +12,11 @@ except ImportError:
 Connection = psycopg.Connection[tuple[Any, ...]]
 Row = tuple[Any, ...]
 
-__all__ = ["Connection", "Row", "psycopg"]
+
+class OwnConnection(psycopg.Connection[Row]):
+    """One of dibs' own, with the cursor for all its statements: making one takes a third of a statement's time."""
+
+    kept: "psycopg.Cursor[Row]"
+
+
+__all__ = ["Connection", "OwnConnection", "Row", "psycopg"]

@@ -15,7 +15,7 @@ from dibs.queues.postgres.admitting import Admitting
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Row
 from dibs.queues.postgres.looks import LEAVING, START, Looks, paged
-from dibs.queues.postgres.rows import events, record_of
+from dibs.queues.postgres.rows import cell_of, events, record_of
 from dibs.queues.postgres.upkeep import Upkeep
 from dibs.queues.postgres.waits import Waits
 from dibs.queues.views import Event
@@ -122,10 +122,8 @@ class PostgresGate(Gate):
     # Look
 
     def _packed(self, state: str) -> Iterator[Parcel]:
-        for _, task_id, kind, epoch, attempts, deaths, holder, due, ended, record, past, to, since in self._pages(
-            "pack", state, PAGE
-        ):
-            cell = Cell(State(kind), epoch, attempts, deaths, holder, due)
+        for _, task_id, *stands, record, past, to, since in self._pages("pack", state, PAGE):
+            cell, ended = cell_of(*stands)
             try:
                 parcel = self._parcel(task_id.hex, cell, record, events(past, cell, ended))
             except BadInput:

@@ -22,7 +22,8 @@ ORDER = (
 )  # fmt: skip
 LEAVING = "leaving"
 START: tuple[float, str] = (-10_000, "0" * 32)
-_RANKS = {State.READY: "-t.priority", State.SCHEDULED: "t.due", State.CLAIMED: "", State.BLOCKED: "", LEAVING: ""}
+END: tuple[float, str] = (1e300, "f" * 32)
+_RANKS: dict[str, str] = {State.READY: "-t.priority", State.CLAIMED: ""}  # of what is held `at` moves
 
 
 class Looks:
@@ -47,16 +48,17 @@ class Looks:
     def _not_found(self, ref: str, hint: str) -> TaskNotFound:
         return TaskNotFound(f"no task with id or key {ref!r} in {self._database.address.shown}; {hint}")
 
-    def tasks(self, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
+    def tasks(self, state: str | None, wanted: Filter, limit: int | None, *, newest: bool = False) -> Iterator[Task]:
+        """`newest`: of a state that is over, what ended last first."""
         if state is not None and state not in list(State):
             raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
-        found = (task for kind in (ORDER if state is None else (State(state),)) for task in self._each(kind, wanted))
-        return islice(found, limit)
+        kinds = ORDER if state is None else (State(state),)
+        return islice((task for kind in kinds for task in self._each(kind, wanted, newest)), limit)
 
-    def _each(self, state: State, wanted: Filter) -> Iterator[Task]:
+    def _each(self, state: State, wanted: Filter, newest: bool) -> Iterator[Task]:
         words, values = wanted_words(wanted, "t.")
-        parts = {"wanted": words, "state": f"'{state}'", **paged(state)}
-        last, size = START, 20
+        parts = {"wanted": words, "state": f"'{state}'", **(backwards() if newest else paged(state))}
+        last, size = END if newest else START, 20
         while True:
             parts["limit"] = str(size)
             rows = self._database.get("list", parts, last=last[0], after=last[1], **values)
@@ -125,10 +127,19 @@ class Looks:
 
 def paged(state: str) -> dict[str, str]:
     """The order of a list, as an index has it, and how to go on behind its last one."""
-    rank = _RANKS.get(state, "t.ended")
+    rank = _RANKS.get(state, "t.at")
     if not rank:
         return {"rank": "0", "order": "t.id", "behind": "%(last)s::integer IS NOT NULL AND t.id > %(after)s::uuid"}
     return {"rank": rank, "order": f"{rank}, t.id", "behind": f"({rank}, t.id) > (%(last)s, %(after)s::uuid)"}
+
+
+def backwards() -> dict[str, str]:
+    """The same for what is over, from its end: the index is read the other way round."""
+    return {
+        "rank": "t.at",
+        "order": "t.at DESC, t.id DESC",
+        "behind": "(t.at, t.id) < (%(last)s, %(after)s::uuid)",
+    }
 
 
 def _claim(known: Known, key: str | None) -> Claim:

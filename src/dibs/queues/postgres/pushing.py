@@ -17,8 +17,6 @@ from dibs.states import LIVE, Cell, State
 from dibs.task import Task, encode
 from dibs.values import replace
 
-_MOST = 2**62
-
 
 class Pusher:
     def __init__(self, database: Database, waits: Waits, telling: Telling) -> None:
@@ -134,10 +132,6 @@ def columns(tasks: list[Task], records: dict[str, str]) -> dict[str, list[Any]]:
         "project": [None if task.project is None else texts.put(task.project) for task in tasks],
         "labels": [texts.array(task.labels) for task in tasks],
         "not_before": [task.not_before for task in tasks],
-        "max_attempts": [min(task.max_attempts, _MOST) for task in tasks],
-        "max_deaths": [min(task.max_deaths, _MOST) for task in tasks],
         "max_runtime": [task.max_runtime for task in tasks],
-        "backoff": [float(task.backoff) for task in tasks],
-        "max_backoff": [float(task.max_backoff) for task in tasks],
         "record": [records[task.id] for task in tasks],
     }

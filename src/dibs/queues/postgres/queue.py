@@ -9,39 +9,36 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from dibs import states
 from dibs.clock import SYSTEM, Clock
-from dibs.errors import StorageError
 from dibs.facets import Filter, make_filter
 from dibs.host import Host
-from dibs.liveness import Verdict
 from dibs.queues.held import Lease
 from dibs.queues.postgres.address import Address, named, parse
 from dibs.queues.postgres.chaining import Chain
-from dibs.queues.postgres.claiming import Claimer, Taken
+from dibs.queues.postgres.claiming import Claimer
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Connection
 from dibs.queues.postgres.gate import PostgresGate
+from dibs.queues.postgres.holding import Holding
 from dibs.queues.postgres.identity import Identity
 from dibs.queues.postgres.keeping import Keeping
-from dibs.queues.postgres.lease import Held, PostgresLease, cell_of
 from dibs.queues.postgres.listening import Listening
 from dibs.queues.postgres.looks import Looks
 from dibs.queues.postgres.pushing import Pusher
 from dibs.queues.postgres.schema import migrate, open_schema
 from dibs.queues.postgres.steering import Steering
-from dibs.queues.postgres.steps import Ending, Move, Steps
+from dibs.queues.postgres.steps import Steps
 from dibs.queues.postgres.taking import Taker
 from dibs.queues.postgres.telling import Telling
 from dibs.queues.postgres.upkeep import Upkeep
 from dibs.queues.postgres.waits import Waits
-from dibs.queues.queue import BATCH, Queue
-from dibs.queues.views import Capabilities, Claim, Detail, Event, Stats
+from dibs.queues.queue import BATCH
+from dibs.queues.views import Capabilities, Claim, Detail, Stats
 from dibs.states import State
-from dibs.task import NewTask, Task, checked_number, encode, make_task
+from dibs.task import NewTask, Task, make_task
 
 
-class PostgresQueue(Queue):
+class PostgresQueue(Holding):
     capabilities = Capabilities()
     first_pause = 0.2
     idle_seconds = 12.0
@@ -125,7 +122,8 @@ class PostgresQueue(Queue):
 
     def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
         session = self._identity.introduce(self.guard_pid)
-        return [self._lease_of(taken, ttl) for taken in self._taker.take(limit, ttl, wanted, session)]
+        taken = self._taker.take(limit, ttl, wanted, session)
+        return [self._lease_of(each, ttl, self.host.boot) for each in taken]
 
     def _wait(self, seconds: float) -> None:
         seconds = self._taker.until_event(seconds)
@@ -140,136 +138,6 @@ class PostgresQueue(Queue):
 
     def rouse(self) -> None:
         self._listening.rouse()
-
-    def _lease_of(self, taken: Taken, ttl: float) -> Lease:
-        longest = taken.record.get("max_runtime")
-        until = None if longest is None else taken.sent + longest
-        deadline = taken.sent + ttl
-        return PostgresLease(
-            self,
-            (taken.record, taken.cell),
-            epoch=taken.cell.epoch,
-            worker=taken.cell.holder,
-            ttl=ttl,
-            deadline=deadline if until is None else min(deadline, until),
-            since=taken.sent,
-            token=Held(taken.cell.holder, self.host.boot, until),
-        )
-
-    # Steps of a holder
-
-    def lease(self, task_id: str, epoch: int) -> Lease:
-        asked = self.clock.boottime()
-        known = self._looks.known(task_id)
-        if known.cell.state is not State.CLAIMED or known.cell.epoch != epoch:
-            raise self._steps.lost(known.id, epoch)
-        until = None if known.until is None else asked + (known.until - known.now)
-        here = known.boot == self.host.boot
-        deadline = known.beat + known.ttl if here else asked
-        return PostgresLease(
-            self,
-            known.task,
-            epoch=epoch,
-            worker=known.cell.holder,
-            ttl=known.ttl,
-            deadline=deadline if until is None else min(deadline, until),
-            since=asked - (known.now - known.since),
-            token=Held(known.cell.holder, known.boot or "", until),
-        )
-
-    def renew(self, lease: Lease) -> None:
-        if not self._keeping.renew(lease):
-            lease.state = "lost"
-            raise self._steps.lost(lease.id, lease.epoch)
-
-    def complete(self, lease: Lease, result: Any = None, *, connection: Connection | None = None) -> None:
-        encode(result)
-        self._step(lease, self._completion(lease, result), connection)
-
-    def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
-        """Each is completed by itself, but all in one statement."""
-        given = list(leases)
-        held = {lease.id: lease for lease in given if lease.state == "held"}
-        endings = [Ending(lease.id, lease.epoch, lease.token.session, self._told(lease)) for lease in held.values()]
-        done = self._steps.complete_many(endings) if endings else set()
-        for lease in held.values():
-            lease.state = "completed" if lease.id in done else "lost"
-        return [lease for lease in given if lease.state != "completed" or lease.id not in done]
-
-    def _chain(self, lease: Lease, result: Any, ttl: float, wanted: Filter) -> Lease | None:
-        if not self._taker.is_busy:
-            return super()._chain(lease, result, ttl, wanted)
-        encode(result)
-        session = self._identity.introduce(self.guard_pid)
-        held: Held = lease.token
-        try:
-            found = self._links.link(self._completion(lease, result), ttl, wanted, session, unsure=held.unsure)
-        except StorageError:
-            held.unsure = True
-            raise
-        if found is None:
-            lease.state = "lost"
-            raise self._steps.lost(lease.id, lease.epoch)
-        self._taker.bury(found)
-        return self._lease_of(found.taken[0], ttl) if found.taken else None
-
-    def _told(self, lease: Lease) -> str | None:
-        """Of its completion, as it is kept."""
-        return None if lease.result is None else self._completion(lease, lease.result).noted
-
-    def _completion(self, lease: Lease, result: Any) -> Move:
-        cell = cell_of(lease)
-        return Move(lease.id, cell, states.complete(cell), self._event(lease, "completed", result=result))
-
-    def release(self, lease: Lease, delay: float = 0.0) -> None:
-        checked_number("delay", delay, 0)
-        cell = cell_of(lease)
-        self._step(lease, Move(lease.id, cell, states.release(cell, float(delay)), wait=float(delay)))
-
-    def fail(self, lease: Lease, error: str, *, retry: bool = True) -> None:
-        task, cell = lease.task, cell_of(lease)
-        wait = states.backoff(task.backoff, task.max_backoff, cell.attempts + 1, self.rng)
-        after = states.fail(cell, task.max_attempts if retry else 0, wait)
-        event = self._event(lease, "failed", error=error)
-        self._step(lease, Move(lease.id, cell, after, event, wait if after.due else 0.0))
-
-    def _step(self, lease: Lease, move: Move, connection: Connection | None = None) -> None:
-        held: Held = lease.token
-        if connection is not None:
-            done = self._steps.within(connection, move)
-        else:
-            try:
-                done = self._steps.take(move, unsure=held.unsure)
-            except StorageError:
-                held.unsure = True  # whoever tries again finds out
-                raise
-        if not done:
-            lease.state = "lost"
-            raise self._steps.lost(lease.id, lease.epoch)
-
-    def _event(self, lease: Lease, what: str, error: str = "", result: Any = None) -> Event:
-        at = round(self.clock.wall(), 3)
-        return Event(epoch=lease.epoch, what=what, worker=lease.token.session, at=at, error=error, result=result)
-
-    # Keep
-
-    def handle(self, lease: Lease) -> str:
-        held: Held = lease.token
-        held.kept = True
-        return f"{lease.epoch}:{held.session}:{lease.id}"
-
-    def vouched(self, lease: Lease) -> float | None:
-        return None if self.guard_pid is None else lease.deadline
-
-    def beat(self, handle: str) -> float | None:
-        return self._keeping.beat(handle)
-
-    def end(self, handle: str) -> None:
-        epoch, session, task_id = handle.split(":", 2)
-        self._upkeep.expire_one(task_id, int(epoch), session, Verdict.DEAD)
-
-    def kept_until(self, lease: Lease) -> float:
-        return self._keeping.kept_until(lease)
 
     # Look
 
@@ -288,6 +156,9 @@ class PostgresQueue(Queue):
         limit: int | None = None,
     ) -> Iterator[Task]:
         return self._looks.tasks(state, make_filter(project, labels), limit)
+
+    def _newest(self, state: State, wanted: Filter, limit: int | None) -> Iterator[Task]:
+        return self._looks.tasks(state, wanted, limit, newest=True)
 
     def claimed(self) -> list[Claim]:
         return self._looks.claimed()

@@ -9,7 +9,7 @@ OLDEST = 12
 _STARTING = ("57P03", "53300")  # the server starts, or has no room at this moment: nothing was done
 _AWAY = ("57P01", "57P02", "57P05")  # it stops, or has stopped: what was asked may have been done
 _CLASHED = ("40P01", "40001", "55P03")  # rolled back whole: asking again is safe
-_NO_SCHEMA = ("42P01", "3F000", "42883", "42703")
+_NO_SCHEMA = ("42P01", "3F000", "42883")
 
 
 class Away(StorageError):
@@ -70,6 +70,12 @@ def refusal(error: "psycopg.Error", verb: str, address: Address, *, broken: bool
         return Clashed(f"{verb} at {where} clashed with others again and again; try again")
     if code == "23505":
         return KeyTaken(f"{verb} at {where}: a live task has that key")
+    if code == "23502":  # a push, or a move, asks for it in the same statement
+        return StorageError(f"queue {address.queue!r} of {where} has been deleted; open it again to make it anew")
+    if code == "42703":
+        return FormatError(
+            f"the tables in schema {address.schema!r} of {where} are not those of this dibs any more; start it again"
+        )
     if code in _NO_SCHEMA:
         return NoSchema(f"no dibs tables in schema {address.schema!r} of {where}; `dibs migrate URL` makes them")
     if code == "42501":

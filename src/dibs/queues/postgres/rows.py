@@ -6,7 +6,7 @@ from dibs.errors import BadInput
 from dibs.queues.history import event_of
 from dibs.queues.postgres.driver import Row
 from dibs.queues.views import Event
-from dibs.states import Cell, State
+from dibs.states import TERMINAL, Cell, State
 from dibs.task import Task, checked_record, decode, task_from_record
 from dibs.values import replace
 
@@ -19,7 +19,6 @@ class Known(NamedTuple):
     ended: float
     since: float
     renewed: float
-    expires: float
     until: float | None
     ttl: float
     beat: float
@@ -36,11 +35,18 @@ class Known(NamedTuple):
 
 
 def known_of(row: Row) -> Known:
-    found, state, epoch, attempts, deaths, holder, due, ended, since, renewed, expires, until, ttl, beat, now = row[:15]
-    cell = Cell(State(state), epoch, attempts, deaths, holder, due)
-    record, history, host, boot, pid = row[15:]
+    found, state, epoch, attempts, deaths, holder, at, since, renewed, until, ttl, beat, now = row[:13]
+    cell, ended = cell_of(state, epoch, attempts, deaths, holder, at)
+    record, history, host, boot, pid = row[13:]
     past = events(history, cell, ended)
-    return Known(found.hex, cell, ended, since, renewed, expires, until, ttl, beat, now, record, past, host, boot, pid)
+    return Known(found.hex, cell, ended, since, renewed, until, ttl, beat, now, record, past, host, boot, pid)
+
+
+def cell_of(state: str, epoch: int, attempts: int, deaths: int, holder: str, at: float) -> tuple[Cell, float]:
+    """The cell, and when the task ended, or 0: what `at` is depends on the state."""
+    kind = State(state)
+    due = at if kind is State.SCHEDULED else 0.0
+    return Cell(kind, epoch, attempts, deaths, holder, due), at if kind in TERMINAL else 0.0
 
 
 def task_of(record: str, cell: Cell, task_id: str) -> Task:
@@ -54,7 +60,7 @@ def task_of(record: str, cell: Cell, task_id: str) -> Task:
 
 def record_of(text: str) -> dict[str, Any]:
     """Raises BadInput."""
-    return checked_record(decode(text.encode()))
+    return checked_record(decode(text))
 
 
 def events(history: list[str], cell: Cell, ended: float) -> tuple[Event, ...]:

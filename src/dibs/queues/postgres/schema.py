@@ -1,7 +1,8 @@
 """The tables: made and brought up to date, once, however many try at the same time.
 
 A schema says its version. One that is newer than this dibs knows is refused, an older one wants `dibs migrate`.
-Every version has its file `sql/migrate_N.sql`; each is run in one transaction, under a lock of the whole database.
+Every version has its file `sql/migrate_N.sql`, and a new schema is made by `sql/tables.sql`: in one transaction, under
+a lock of the whole database.
 """
 
 from zlib import crc32
@@ -13,7 +14,7 @@ from dibs.queues.postgres.driver import Connection, psycopg
 from dibs.queues.postgres.refusals import NoSchema, refusal
 from dibs.queues.postgres.statements import quoted_name
 
-VERSION = 1
+VERSION = 2
 RETENTION_SECONDS = 7 * 86400.0
 _LOCK = 0x64696273  # "dibs"
 
@@ -87,8 +88,8 @@ def _migrate(connection: Connection, database: Database) -> tuple[int, int]:
         before = _version(connection, database)
         if before > VERSION:
             check_version(before, database)
-        for version in range(before + 1, VERSION + 1):
-            database.ask(connection, f"migrate_{version}")
+        for version in range(before + 1, VERSION + 1) if before else (VERSION,):
+            database.ask(connection, f"migrate_{version}" if before else "tables")
             database.ask(connection, "note_version", version=version, by=f"dibs {__version__}")
     return before, max(before, VERSION)
 

@@ -1,6 +1,8 @@
-"""The SQL of each verb, read from its file. `{schema}` and the like are filled in from checked names, never values."""
+"""The SQL of each verb, read from its file. `{schema}` and the like are filled in from checked names, never values;
+`{{grab}}` stands for the statement of another verb."""
 
 import os
+import re
 from functools import cache
 from typing import Any
 
@@ -10,7 +12,13 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 @cache
 def _text(verb: str) -> str:
     with open(os.path.join(_FOLDER, f"{verb}.sql"), encoding="utf-8") as file:
-        return file.read()
+        text = file.read()
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: _bare(found[1]), text)
+
+
+def _bare(verb: str) -> str:
+    """Without what is said about it."""
+    return "\n".join(line for line in _text(verb).splitlines() if not line.startswith("--"))
 
 
 class Statements:

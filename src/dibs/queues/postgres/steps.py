@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from dibs.clock import Clock
 from dibs.errors import LeaseLost, StorageError
 from dibs.queues.history import LONGEST, event_record
+from dibs.queues.lost import not_recorded, refused
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Connection, Row
+from dibs.queues.postgres.ids import packed
 from dibs.queues.postgres.refusals import Away, Clashed, NotConnected
 from dibs.queues.postgres.rows import events
 from dibs.queues.postgres.waits import Waits
@@ -42,12 +44,15 @@ class Move(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """A task to be completed, as it is held. `event`: as it is kept, when there is a result."""
+    """What tasks to be completed have in common: how they are held, and whether there are results to keep."""
 
-    id: str
-    epoch: int
     holder: str
-    event: str | None = None
+    epoch: int
+    with_events: bool = False
+
+    def values(self, ids: list[str]) -> dict[str, Any]:
+        """For a statement that completes tasks so held."""
+        return {"id": packed(ids), "epoch": self.epoch, "holder": self.holder}
 
 
 class Steps:
@@ -115,45 +120,45 @@ class Steps:
             self.free(connection, [move.id])
         return bool(rows)
 
-    def complete_many(self, endings: list[Ending]) -> set[str]:
-        """The ids of those that were completed; one whose answer was lost counts."""
-        alike: dict[tuple[str, int, bool], list[Ending]] = {}
-        for ending in sorted(endings):  # all that lock many rows do so in the order of ids
-            alike.setdefault((ending.holder, ending.epoch, ending.event is None), []).append(ending)
+    def complete_many(self, endings: dict[Ending, dict[str, str]], *, unsure: bool = False) -> set[str]:
+        """Tasks by id, with the event as it is kept, or "". The ids of those that were completed; one whose answer was
+        lost counts. `unsure`: also one that this caller completed before."""
         done: set[str] = set()
-        for found in alike.values():
-            for start in range(0, len(found), BATCH):
-                done |= self._complete_batch(found[start : start + BATCH])
+        for ending, told in endings.items():
+            ids = sorted(told)  # all that lock many rows do so in the order of ids
+            for start in range(0, len(ids), BATCH):
+                done |= self._complete_batch(ending, ids[start : start + BATCH], told, unsure)
         return done
 
-    def _complete_batch(self, endings: list[Ending]) -> set[str]:
-        """Held by one session at one epoch, and all with an event or none."""
-        _, epoch, holder, event = endings[0]
-        done: set[str] = set()
-        asked = False
-        values: dict[str, Any] = {
-            "id": "{" + ",".join([ending.id for ending in endings]) + "}",
-            "event": [] if event is None else [ending.event for ending in endings],
-            "epoch": epoch,
-            "holder": holder,
-        }
+    def _complete_batch(self, ending: Ending, ids: list[str], told: dict[str, str], unsure: bool) -> set[str]:
+        asked = unsure
 
         def work(connection: Connection) -> set[str]:
             nonlocal asked
             before, asked = asked, True
-            rows = self._database.ask(connection, "complete", longest=LONGEST, **values)
-            done.update([task_id for task_id, _ in rows])
-            if awaited := [task_id for task_id, waited in rows if waited]:
-                self.free(connection, awaited)
-            if before:
-                for ending in endings:
-                    if ending.id not in done:
-                        row = self._glance(connection, ending.id)
-                        if _has_ended(row, (epoch, "completed", holder)):
-                            done.add(ending.id)
-            return done
+            if ending.with_events:
+                return self.settle(connection, ending, ids, [told[task_id] for task_id in ids], before)
+            plain = self._database.change(connection, "complete_plain", **ending.values(ids))
+            return set(ids) if plain == len(ids) else self.settle(connection, ending, ids, [], before or plain > 0)
 
         return self._database.safely(work)
+
+    def settle(
+        self, connection: Connection, ending: Ending, ids: list[str], events: list[str], before: bool
+    ) -> set[str]:
+        """Complete those that are still held, whoever waits for them; `before`: some may have been completed before, by
+        this caller. The ids of those that are."""
+        ((count, awaited, few),) = self._database.ask(
+            connection, "complete", longest=LONGEST, event=events, **ending.values(ids)
+        )
+        done = set(ids if count == len(ids) else [found.hex for found in few or ()])
+        if awaited:
+            self.free(connection, [found.hex for found in awaited])
+        if before and len(done) < len(ids):
+            left = [task_id for task_id in ids if task_id not in done]
+            ended = (ending.epoch, "completed", ending.holder)
+            done |= {row[10].hex for row in self._glances(connection, left) if _has_ended(row, ended)}
+        return done
 
     def give_back(self, moves: list[Move], *, late: bool) -> bool:
         """Held tasks whose holders are gone; `late`: only those whose lease has run out, and that are not in the middle
@@ -188,8 +193,11 @@ class Steps:
             return
 
     def _glance(self, connection: Connection, task_id: str) -> Row | None:
-        rows = self._database.ask(connection, "glance", id=task_id)
+        rows = self._glances(connection, [task_id])
         return rows[0] if rows else None
+
+    def _glances(self, connection: Connection, ids: list[str]) -> list[Row]:
+        return self._database.ask(connection, "glance", id=packed(ids))
 
     def glance(self, task_id: str, patience: float | None = None) -> Row | None:
         return self._database.safely(lambda connection: self._glance(connection, task_id), patience)
@@ -209,10 +217,10 @@ class Steps:
         try:
             row = self.glance(task_id)
         except StorageError:
-            what = "no longer held here, and the server is away"
-        else:
-            what = _standing(row, epoch)
-        return LeaseLost(f"lease lost: task {task_id} is {what}; work done here at epoch {epoch} is not recorded")
+            return not_recorded(task_id, epoch, "no longer held here, and the server is away")
+        if row is None:
+            return refused(task_id, epoch)
+        return refused(task_id, epoch, row[0], row[1], f"{row[4]} on {row[8] or 'an unknown host'}")
 
 
 def _has_ended(row: Row | None, ending: tuple[int, str, str]) -> bool:
@@ -221,14 +229,3 @@ def _has_ended(row: Row | None, ending: tuple[int, str, str]) -> bool:
         return False
     cell = Cell(State(row[0]), *row[1:5])
     return any((event.epoch, event.what, event.worker) == ending for event in events(row[7], cell, 0.0))
-
-
-def _standing(row: Row | None, epoch: int) -> str:
-    if row is None:
-        return "no longer in the queue"
-    state, now_epoch, holder, host = row[0], row[1], row[4], row[8]
-    if state != State.CLAIMED:
-        return f"now {state} (epoch {now_epoch})"
-    if now_epoch != epoch:
-        return f"now held by {holder} on {host or 'an unknown host'} (epoch {now_epoch})"
-    return "past its time"

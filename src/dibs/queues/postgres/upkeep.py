@@ -11,6 +11,7 @@ from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.postgres.database import Database
 from dibs.queues.postgres.driver import Row
 from dibs.queues.postgres.identity import FORGET_SECONDS, Identity
+from dibs.queues.postgres.rows import task_of
 from dibs.queues.postgres.steps import Move, Steps
 from dibs.queues.postgres.waits import Waits
 from dibs.queues.views import Event
@@ -53,10 +54,10 @@ class Upkeep:
 
     def recover(self) -> bool:
         """Give back what has run out."""
-        rows = self._database.get("overdue", {"which": f"{_HELD} AND t.expires <= {{schema}}.store_time()"})
+        rows = self._database.get("overdue", {"which": f"{_HELD} AND t.at <= {{schema}}.store_time()"})
         if not rows:
             return False
-        boots = self._boots(sorted({row[12] for row in rows if row[12] is not None}))
+        boots = self._boots(sorted({row[8] for row in rows if row[8] is not None}))
         return self._give_back(rows, {row[0]: self._verdict(row, boots) for row in rows}, late=True)
 
     def look_beside(self) -> bool:
@@ -94,28 +95,16 @@ class Upkeep:
 
     def expire(self, row: Row, verdict: Verdict) -> Move:
         """What becomes of a held task (`overdue.sql`) whose holder is gone, or held it for longer than it may."""
-        (
-            found,
-            epoch,
-            attempts,
-            deaths,
-            session,
-            overrun,
-            max_attempts,
-            max_deaths,
-            max_runtime,
-            first,
-            longest,
-            host,
-        ) = row[:12]
+        found, epoch, attempts, deaths, session, overrun, record, host = row[:8]
         cell = Cell(State.CLAIMED, epoch, attempts, deaths, session)
+        task = task_of(record, cell, found.hex)
         at = round(self._clock.wall(), 3)
         if overrun and verdict is Verdict.SILENT:
-            wait = states.backoff(first, longest, attempts + 1, self._rng)
-            after = states.fail(cell, max_attempts, wait)
-            error = f"held longer than its max_runtime of {max_runtime:g} s"
+            wait = states.backoff(task.backoff, task.max_backoff, attempts + 1, self._rng)
+            after = states.fail(cell, task.max_attempts, wait)
+            error = f"held longer than its max_runtime of {task.max_runtime or 0:g} s"
             return Move(found.hex, cell, after, _event(cell, "timed out", at, error), wait if after.due else 0.0)
-        after = states.expire(cell, max_deaths, counts=verdict is not Verdict.REBOOTED)
+        after = states.expire(cell, task.max_deaths, counts=verdict is not Verdict.REBOOTED)
         error = f"worker {session} on {host or 'an unknown host'} {verdict} while holding it"
         return Move(found.hex, cell, after, _event(cell, str(verdict), at, error))
 
@@ -134,7 +123,7 @@ class Upkeep:
         return [(machine, boot, since) for machine, boot, since in rows]
 
     def _verdict(self, row: Row, boots: list[tuple[str, str, float]]) -> Verdict:
-        machine, boot, since = row[12:15]
+        machine, boot, since = row[8:11]
         if machine is None:
             return Verdict.SILENT
         later = [known for at, known, seen in boots if at == machine and seen > since]

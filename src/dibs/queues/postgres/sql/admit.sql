@@ -3,26 +3,25 @@
 WITH now AS MATERIALIZED (SELECT {schema}.store_time() AS at),
 added AS (
     INSERT INTO {schema}.tasks (
-        queue, id, state, epoch, attempts, deaths, holder, due, ended, priority, key, keyed, project, labels, not_before,
-        max_attempts, max_deaths, max_runtime, backoff, max_backoff, record, history, awaited
+        queue, id, state, epoch, attempts, deaths, holder, at, priority, key, keyed, project, labels, not_before,
+        max_runtime, record, history, awaited
     )
-    SELECT %(queue)s, g.id, g.state, g.epoch, g.attempts, g.deaths, g.holder, g.due,
-           CASE WHEN g.state IN ('completed', 'failed', 'cancelled') THEN now.at ELSE 0 END,
+    SELECT (SELECT q.id FROM {schema}.queues q WHERE q.id = %(queue)s), g.id, g.state, g.epoch, g.attempts, g.deaths, g.holder,
+           CASE WHEN g.state IN ('completed', 'failed', 'cancelled') THEN now.at ELSE g.due END,
            g.priority, g.key,
            CASE WHEN g.state IN ('completed', 'failed', 'cancelled') THEN 0 ELSE now.at END,
            g.project, g.labels::text[], g.not_before,
-           g.max_attempts, g.max_deaths, g.max_runtime, g.backoff, g.max_backoff, g.record, g.history::text[],
+           g.max_runtime, g.record, g.history::text[],
            EXISTS (SELECT 1 FROM {schema}.waits w
                    WHERE w.ref = replace(g.id::text, '-', '') AND w.queue = %(queue)s AND w.is_id)
     FROM unnest(
-        %(id)s::uuid[], %(state)s::text[], %(epoch)s::bigint[], %(attempts)s::bigint[], %(deaths)s::bigint[],
+        %(id)s::uuid[], %(state)s::{schema}.state[], %(epoch)s::bigint[], %(attempts)s::bigint[], %(deaths)s::bigint[],
         %(holder)b::text[], %(due)s::double precision[], %(priority)s::integer[], %(key)b::text[], %(project)b::text[],
-        %(labels)b::text[], %(not_before)s::double precision[], %(max_attempts)s::bigint[], %(max_deaths)s::bigint[],
-        %(max_runtime)s::double precision[], %(backoff)s::double precision[], %(max_backoff)s::double precision[],
+        %(labels)b::text[], %(not_before)s::double precision[], %(max_runtime)s::double precision[],
         %(record)b::text[], %(history)b::text[]
     ) AS g (
-        id, state, epoch, attempts, deaths, holder, due, priority, key, project, labels, not_before, max_attempts,
-        max_deaths, max_runtime, backoff, max_backoff, record, history
+        id, state, epoch, attempts, deaths, holder, due, priority, key, project, labels, not_before, max_runtime, record,
+        history
     ), now
     ORDER BY g.key, g.id
     ON CONFLICT DO NOTHING

@@ -1,5 +1,5 @@
 UPDATE {schema}.tasks t
-SET state = 'completed', ended = {schema}.store_time(),
+SET state = 'completed', at = {schema}.store_time(),
     history = CASE WHEN %(event)s::text IS NULL THEN t.history
                    ELSE (t.history || %(event)s::text)[cardinality(t.history) + 2 - %(longest)s :] END
 WHERE t.id = %(id)s AND t.queue = %(queue)s

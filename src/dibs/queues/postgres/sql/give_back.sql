@@ -5,16 +5,16 @@ held AS MATERIALIZED (
     WHERE t.id = ANY(%(id)s::uuid[]) AND t.queue = %(queue)s AND coalesce(t.state) = 'claimed'
       AND t.epoch = (%(seen_epoch)s::bigint[])[array_position(%(id)s::uuid[], t.id)]
       AND t.holder = (%(seen_holder)s::text[])[array_position(%(id)s::uuid[], t.id)]
-      AND (t.expires <= now.at OR NOT %(late)s)
+      AND (t.at <= now.at OR NOT %(late)s)
     ORDER BY t.id
     FOR UPDATE OF t {locked}
 ),
 moved AS (
     UPDATE {schema}.tasks t
-    SET state = (%(state)s::text[])[m.n], attempts = (%(attempts)s::bigint[])[m.n], holder = '',
+    SET state = (%(state)s::{schema}.state[])[m.n], attempts = (%(attempts)s::bigint[])[m.n], holder = '',
         deaths = (%(deaths)s::bigint[])[m.n],
-        due = CASE WHEN (%(wait)s::double precision[])[m.n] > 0 THEN m.at + (%(wait)s::double precision[])[m.n] ELSE 0 END,
-        ended = CASE WHEN (%(state)s::text[])[m.n] = 'failed' THEN m.at ELSE 0 END,
+        at = CASE WHEN (%(wait)s::double precision[])[m.n] > 0 THEN m.at + (%(wait)s::double precision[])[m.n]
+                  WHEN (%(state)s::{schema}.state[])[m.n] = 'failed' THEN m.at ELSE 0 END,
         history = (t.history || (%(event)b::text[])[m.n])[cardinality(t.history) + 2 - %(longest)s :]
     FROM (SELECT held.id, held.n, now.at FROM held, now) m
     WHERE t.queue = %(queue)s AND t.id = m.id AND t.id = ANY(ARRAY(SELECT id FROM held))

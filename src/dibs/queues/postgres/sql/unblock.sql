@@ -2,10 +2,10 @@
 WITH now AS MATERIALIZED (SELECT {schema}.store_time() AS at),
 freed AS (
     UPDATE {schema}.tasks t
-    SET state = CASE WHEN t.not_before > now.at THEN 'scheduled' ELSE 'ready' END,
-        due = CASE WHEN t.not_before > now.at THEN t.not_before ELSE 0 END
+    SET state = CASE WHEN t.not_before > now.at THEN 'scheduled' ELSE 'ready' END::{schema}.state,
+        at = CASE WHEN t.not_before > now.at THEN t.not_before ELSE 0 END
     FROM now
-    WHERE t.queue = %(queue)s AND t.id = ANY(%(id)s::uuid[]) AND t.state = 'blocked'
+    WHERE t.queue = %(queue)s AND t.id = ANY(%(id)s::uuid[]) AND coalesce(t.state) = 'blocked'
       AND NOT EXISTS (
           SELECT 1 FROM {schema}.waits w
           WHERE w.queue = t.queue AND w.task = t.id

@@ -1,6 +1,6 @@
 -- Lock the blocked tasks that wait for one of these, in order: then nobody else judges them at the same time.
 SELECT t.id FROM {schema}.tasks t
-WHERE t.queue = %(queue)s AND t.state = 'blocked' AND t.id = ANY(ARRAY(
+WHERE t.queue = %(queue)s AND coalesce(t.state) = 'blocked' AND t.id = ANY(ARRAY(
     SELECT w.task FROM {schema}.waits w WHERE w.queue = %(queue)s AND w.ref = ANY(%(ref)s::text[]) AND w.is_id
     UNION
     SELECT w.task
