@@ -69,3 +69,31 @@ def test_both_answers_may_get_lost(chained: RedisQueue, proxy: LosingProxy, url:
     assert (lease.state, following.payload) == ("completed", 2)
     assert [event.what for event in chained.detail(lease.id).history] == ["completed"]
     assert [claim.id for claim in chained.claimed()] == [following.id]
+
+
+def test_a_batch_brings_the_next_with_one_round_trip(chained: RedisQueue) -> None:
+    chained.push_many(range(60))
+    leases = chained.claim_many(20, ttl=60)
+    chained.complete_and_claim_many([], 1, ttl=60)[0].release()  # the server knows the scripts
+    before = chained._server.trips
+    for left in (20, 20, 0):
+        leases = chained.complete_and_claim_many(leases, 20, ttl=60)
+        assert len(leases) == left
+    assert chained._server.trips - before == 3
+    assert chained.stats().states["completed"] == 60
+
+
+def test_the_answers_to_a_batch_may_get_lost(chained: RedisQueue, proxy: LosingProxy, url: str) -> None:
+    chained.push_many(range(6))
+    leases = chained.claim_many(3, ttl=60)
+    chained.cancel(leases[1].id)
+    with Redis.from_url(url.partition("?")[0]) as client:
+        client.script_load(script("complete").text)
+    proxy.lose(script("complete").sha)
+    following = chained.complete_and_claim_many(leases, 2, ttl=60)
+    assert proxy.lost == 1
+    assert [lease.state for lease in leases] == ["completed", "lost", "completed"]
+    assert sorted(lease.payload for lease in following) == [3, 4]
+    assert sorted(claim.id for claim in chained.claimed()) == sorted(lease.id for lease in following)
+    ended = [[event.what for event in chained.detail(lease.id).history] for lease in leases]
+    assert ended == [["completed"], ["cancelled"], ["completed"]]

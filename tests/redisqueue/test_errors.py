@@ -13,6 +13,7 @@ from redis import Redis
 import dibs
 from dibs.errors import BadInput, FormatError, StorageError
 from dibs.queues.queue import Queue
+from dibs.queues.redis.root import FORMAT
 from redisqueue.own_server import OwnServer
 from servers import ports
 
@@ -116,11 +117,12 @@ def test_a_server_that_is_too_old(version: str) -> None:
     line(error)
 
 
-def test_a_queue_of_a_later_version(url: str, queue: Queue) -> None:
+@pytest.mark.parametrize(("other", "remedy"), [(FORMAT + 1, "upgrade"), (FORMAT - 1, "move its tasks")])
+def test_a_queue_of_another_version(url: str, queue: Queue, other: int, remedy: str) -> None:
     base = queue._server.address.base  # type: ignore[attr-defined]
     with Redis.from_url(url.partition("?")[0]) as client:
-        client.hset(f"{base}:meta", "format", 2)
-    with pytest.raises(FormatError, match=r"format 2.*upgrade") as error:
+        client.hset(f"{base}:meta", "format", other)
+    with pytest.raises(FormatError, match=rf"format {other}.*{remedy}") as error:
         dibs.open(url)
     line(error)
 

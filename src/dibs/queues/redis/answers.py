@@ -7,9 +7,10 @@ from dibs.errors import BadInput
 from dibs.queues.history import event_of
 from dibs.queues.views import Claim, Detail, Event
 from dibs.states import Cell, State
-from dibs.task import Task, checked_record, decode, task_from_record
+from dibs.task import Task, decode, task_from_record
 
 MICRO = 1_000_000
+FIRST = Cell(State.CLAIMED, 1)  # of a plain task, held for the first time
 
 
 class Known(NamedTuple):
@@ -51,10 +52,11 @@ def known(view: Sequence[Any]) -> Known:
     return Known(task_from_record(decode(view[2]), cell), cell, fields)
 
 
-def taken(answer: Sequence[Any]) -> tuple[dict[str, Any], Cell]:
-    """One claimed task's record and cell."""
-    _, epoch, attempts, deaths, _, record = answer
-    return checked_record(decode(record)), Cell(State.CLAIMED, int(epoch), int(attempts), int(deaths))
+def standing_of(text: bytes) -> tuple[Cell, float | None]:
+    """A claimed task's cell and its max_runtime."""
+    epoch, attempts, deaths, longest = text.split()
+    cell = Cell(State.CLAIMED, int(epoch), int(attempts), int(deaths))
+    return cell, None if longest == b"-" else int(longest) / MICRO
 
 
 def worker_of(holder: str) -> str:

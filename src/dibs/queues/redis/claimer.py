@@ -22,13 +22,19 @@ PAGE = 500
 TRIES = 5
 UPKEEP_SECONDS = 1.0  # between two looks at what ran out or is due, while there is work
 TIDY_SECONDS = 5.0
-_LINE = 1 << 40  # as in cells.lua
+_LINE = 1 << 40  # as in kept.lua
+_WHOLE = 6  # parts of an answer that tells more than what was claimed
 
 
 class Taken(NamedTuple):
-    tasks: list[Any]  # as claim.lua returns them
+    records: Sequence[bytes]
+    standings: Sequence[bytes]  # for each '' when it is plain and held for the first time; or nothing: all are
     holder: str
     sent: float  # boottime
+
+
+def taken(answer: Sequence[Any], holder: str, sent: float) -> Taken:
+    return Taken(answer[0], answer[1] if len(answer) > 1 else (), holder, sent)
 
 
 class Claimer:
@@ -56,9 +62,9 @@ class Claimer:
         buried = False
         while True:
             found, answer = self._asked(limit, ttl, wanted, guard)
-            if found.tasks:
+            if found.records:
                 return found
-            wait = answer[1].decode()
+            wait = answer[3].decode()
             if wait == "0":
                 continue
             self._mine.wait = seconds(wait) if wait else None
@@ -70,32 +76,25 @@ class Claimer:
         """The name to claim under, and the arguments of `claim`."""
         holder = self._workers.holder()
         introduction = self._workers.introduction(guard)
-        start, known, codes = self._wanted(wanted)
-        return holder, [
-            limit,
-            micro(ttl),
-            holder,
-            self._rng.random(),
-            introduction,
-            self._workers.machine,
-            self._workers.boot,
-            self._upkeep_due(),
-            start,
-            known,
-            *codes,
-        ]
+        arguments = [limit, micro(ttl), holder, self._workers.boot, self._upkeep_due()]
+        if introduction or wanted:
+            start, known, codes = self._wanted(wanted)
+            arguments += [start, known, introduction, self._workers.machine, *codes]
+        return holder, arguments
 
     def heard(self, answer: Sequence[Any], guard: int | None) -> None:
         """What else an answer tells."""
+        if len(answer) < _WHOLE:
+            return
         self._workers.introduced(guard)
-        if answer[2]:
-            self._learn(pairs(answer[2]))
-        if answer[3] is not None:
-            self._workers.heard(pairs(answer[3]))
+        if answer[4]:
+            self._learn(pairs(answer[4]))
+        if answer[5] is not None:
+            self._workers.heard(pairs(answer[5]))
 
     def tend(self) -> None:
         """What a claimer does besides: take back what ran out, make ready what is due, bury the dead."""
-        while self._asked(0, 1.0, EVERYTHING, None)[1][1] == b"0":
+        while self._asked(0, 1.0, EVERYTHING, None)[1][3] == b"0":
             continue
         self.bury()
 
@@ -119,25 +118,27 @@ class Claimer:
             try:
                 answer = self._server.ask("claim", *arguments, twice=False)
                 self.heard(answer, guard)
-                return Taken(answer[4], holder, sent), answer
+                return taken(answer, holder, sent), answer
             except Unanswered:
                 if not left:
                     raise
-                tasks = self.claimed_as(holder)
-                if tasks:
-                    return Taken(tasks, holder, sent), ()
+                found = self.claimed_as(holder, sent)
+                if found.records:
+                    return found, ()
         raise AssertionError("unreachable")
 
-    def claimed_as(self, holder: str) -> list[Any]:
+    def claimed_as(self, holder: str, sent: float) -> Taken:
         """What a claim got whose answer was lost."""
-        tasks: list[Any] = []
+        records: list[bytes] = []
+        standings: list[bytes] = []
         offset = 0
         while True:
-            seen, found = self._server.ask("mine", holder, offset, PAGE)
-            tasks += found
+            seen, more, their_standings = self._server.ask("mine", holder, offset, PAGE)
+            records += more
+            standings += their_standings
             offset += seen
             if seen < PAGE:
-                return tasks
+                return Taken(records, standings, holder, sent)
 
     def _upkeep_due(self) -> int:
         """How much of it, as claiming.lua has it."""

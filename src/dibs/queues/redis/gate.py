@@ -106,7 +106,7 @@ class RedisGate(Gate):
             fields["due"] = str(score)
         elif cell.state in TERMINAL:
             score = micro(parcel.history[-1].at) if parcel.history else now
-            fields |= {"ended": str(score), "holder": parcel.holder}
+            fields["holder"] = parcel.holder
         answer: Sequence[bytes] = self._server.ask(
             "admit",
             task.id,

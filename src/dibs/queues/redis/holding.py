@@ -4,8 +4,9 @@ A lease's deadline counts, on this host's boottime clock, from before what was s
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from math import inf
 from typing import Any
 
@@ -13,14 +14,14 @@ from dibs.errors import LeaseLost
 from dibs.facets import Filter
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
-from dibs.queues.redis.answers import MICRO, known, taken, worker_of
+from dibs.queues.redis.answers import FIRST, MICRO, known, standing_of, worker_of
 from dibs.queues.redis.chain import Chain
 from dibs.queues.redis.claimer import Taken
 from dibs.queues.redis.held import Held, handle_of, parse_handle
-from dibs.queues.redis.steps import Steps, lost, lost_to
+from dibs.queues.redis.steps import CHUNK, Steps, lost, lost_to
 from dibs.queues.redis.workers import Workers
 from dibs.states import State
-from dibs.task import checked_number
+from dibs.task import checked_number, checked_record, decode
 
 MOST_BEATEN = 10_000
 
@@ -36,30 +37,29 @@ class Holding(Queue):
         """What `show` answers. TaskNotFound when there is no such task."""
 
     def _leases(self, found: Taken, ttl: float) -> list[Lease]:
-        vouched = self.guard_pid is not None
+        vouched, nonce = self.guard_pid is not None, self._steps.nonce()
         deadline, worker = found.sent + ttl, worker_of(found.holder)
-        leases = [
-            Lease(
-                self,
-                task := taken(answer),
-                epoch=task[1].epoch,
-                worker=worker,
-                ttl=ttl,
-                deadline=deadline if not answer[4] else min(deadline, found.sent + int(answer[4]) / MICRO),
-                since=found.sent,
-                token=self._held(found.holder, task[1].epoch, vouched=vouched),
+        leases = []
+        for record, standing in zip_longest(found.records, found.standings):
+            cell, longest = standing_of(standing) if standing else (FIRST, None)
+            leases.append(
+                Lease(
+                    self,
+                    (checked_record(decode(record)), cell),
+                    cell.epoch,
+                    worker,
+                    ttl,
+                    deadline if longest is None else min(deadline, found.sent + longest),
+                    found.sent,
+                    Held(found.holder, cell.epoch, nonce, vouched=vouched),
+                )
             )
-            for answer in found.tasks
-        ]
         if self.clock.boottime() < deadline:
             return leases
         for lease in leases:  # we slept, or the answer was long on its way: others may already take it over
             with suppress(LeaseLost):
                 self._steps.release(lease, 0.0)
         return []
-
-    def _held(self, holder: str, epoch: int, *, vouched: bool = False) -> Held:
-        return Held(holder, epoch, self.rng.getrandbits(64), vouched=vouched)
 
     def lease(self, task_id: str, epoch: int) -> Lease:
         answer = self._shown(task_id)
@@ -69,7 +69,7 @@ class Holding(Queue):
             state, now = str(found.cell.state).encode(), str(found.cell.epoch).encode()
             raise lost_to(found.task.id, epoch, [b"lost", state, now, worker_of(found.cell.holder).encode(), b""])
         ttl = int(found.fields["ttl"]) / MICRO
-        held = self._held(found.cell.holder, epoch)
+        held = Held(found.cell.holder, epoch, self._steps.nonce())
         until = self._steps.until(found.task.id, held)
         return Lease(
             self,
@@ -108,13 +108,16 @@ class Holding(Queue):
 
     def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
         given = list(leases)
-        held = [(lease, lease.result) for lease in given if lease.state == "held"]
-        gone = [lease for lease in given if lease.state != "held"]
-        for (lease, _), answer in zip(held, self._steps.complete(held) if held else [], strict=True):
-            lease.state = "completed" if answer[0] == b"ok" else "lost"
-            if lease.state == "lost":
-                gone.append(lease)
-        return gone
+        held = _held(given)
+        return _settled(given, held, self._steps.complete(held) if held else [])
+
+    def _chain_many(self, leases: list[Lease], limit: int, ttl: float, wanted: Filter) -> list[Lease]:
+        held = _held(leases)
+        if not 0 < len(held) <= CHUNK:
+            return super()._chain_many(leases, limit, ttl, wanted)
+        answers, found = self._links.link_many(held, limit, ttl, wanted, self.guard_pid)
+        _settled(leases, held, answers)
+        return self._leases(found, ttl)
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
         self._steps.release(lease, checked_number("delay", delay, 0))
@@ -152,3 +155,18 @@ class Holding(Queue):
     def kept_until(self, lease: Lease) -> float:
         until = self._steps.until(lease.id, lease.token)
         return until if isinstance(until, float) else lease.deadline
+
+
+def _held(leases: list[Lease]) -> list[tuple[Lease, Any]]:
+    """Those that may still be completed, with their results."""
+    return [(lease, lease.result) for lease in leases if lease.state == "held"]
+
+
+def _settled(given: list[Lease], held: list[tuple[Lease, Any]], answers: Sequence[Sequence[bytes]]) -> list[Lease]:
+    """Says to each lease what became of it. Those that were not completed now."""
+    gone = [lease for lease in given if lease.state != "held"]
+    for (lease, _), answer in zip(held, answers, strict=True):
+        lease.state = "completed" if answer[0] == b"ok" else "lost"
+        if lease.state == "lost":
+            gone.append(lease)
+    return gone

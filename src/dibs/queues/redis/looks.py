@@ -23,14 +23,15 @@ class Looks:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def tasks(self, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
+    def tasks(self, state: str | None, wanted: Filter, limit: int | None, *, newest: bool = False) -> Iterator[Task]:
+        """`newest`: of a state that is over, what ended last first."""
         if state is not None and state not in list(State):
             raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
         page = PAGE if limit is None or wanted else max(1, min(limit, PAGE))
         found = (
             entry.task
             for kind in (ORDER if state is None else (State(state),))
-            for entry, _, _ in self._listed(kind, page)
+            for entry, _, _ in self._listed(kind, page, newest=newest)
             if not wanted or wanted(facet_of(entry.task))
         )
         return islice(found, limit)
@@ -65,11 +66,11 @@ class Looks:
             paused=reason(paused),
         )
 
-    def _listed(self, state: State, page: int) -> Iterator[tuple[Known, bytes, bytes]]:
+    def _listed(self, state: State, page: int, *, newest: bool = False) -> Iterator[tuple[Known, bytes, bytes]]:
         """In order; what moves meanwhile may be missed or seen in its new state."""
         offset = 0
         while True:
-            entries: Sequence[Any] = self._server.ask("list", str(state), offset, page)
+            entries: Sequence[Any] = self._server.ask("list", str(state), offset, page, "newest" if newest else "")
             for view, ends, worker in entries:
                 if view[1] and view[2]:
                     yield known(view), ends, worker

@@ -5,12 +5,12 @@ from dibs.clock import Clock, iso
 from dibs.errors import FormatError
 from dibs.queues.redis.server import Server
 
-FORMAT = 1
+FORMAT = 2
 RETENTION_SECONDS = 7 * 86400.0
 
 
 def open_root(server: Server, shown: str, clock: Clock, *, create: bool) -> None:
-    """FormatError when the server is too old, or there is no queue, or one newer than this version knows."""
+    """FormatError when the server is too old, or there is no queue, or one of another format."""
     address = server.address
     info = server.check()
     if address.warn:
@@ -22,7 +22,7 @@ def open_root(server: Server, shown: str, clock: Clock, *, create: bool) -> None
     if not found:
         raise FormatError(f"no queue at {shown}; `dibs push {shown} …` creates one")
     form = (found[0] or b"").decode()
-    if not form.isdigit() or int(form) > FORMAT:
-        raise FormatError(
-            f"queue {shown} has format {form}, this dibs {__version__} knows up to {FORMAT}; upgrade dibs"
-        )
+    if not form.isdigit() or int(form) != FORMAT:
+        older = form.isdigit() and int(form) < FORMAT
+        remedy = "move its tasks with the dibs that made it" if older else "upgrade dibs"
+        raise FormatError(f"queue {shown} has format {form}, this dibs {__version__} knows format {FORMAT}; {remedy}")

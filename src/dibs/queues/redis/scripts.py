@@ -1,7 +1,8 @@
-"""The Lua scripts, one file a verb. Before each stands what it needs: `clock`, `cells`, `moving`, in some cases more.
+"""The Lua scripts, one file a verb. Before each stands what it needs: `kept`, `clock`, `cells`, `moving`.
 
-Making a function costs a script time, even one that it does not call. So in those that run for every task the rest is
-the body of one function, `moves`, called when something unusual is to be done.
+Making a function costs a script time, even one that it does not call. So in those that run for every task the usual
+way is written out (`hot` and what is named here), and all else is the body of one function, `rest`, called when
+something unusual is to be done.
 """
 
 import hashlib
@@ -9,8 +10,27 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-HOT = {"claim": ("claiming",), "complete": ("completing",), "chain": ("completing", "claiming")}
-_MOVES = ("first_of_facets", "free_waiting", "near", "refusal", "take_back", "tidy")
+
+class Hot(NamedTuple):
+    usual: tuple[str, ...]
+    rest: tuple[str, ...]
+    names: tuple[str, ...]  # what of the rest is called
+    first: tuple[str, ...] = ()  # the most usual, before anything else is made
+
+
+_CLAIMING = Hot(("claiming",), ("upkeep", "searching"), ("search", "take", "outlook"))
+_COMPLETING = Hot(("completing",), ("ending",), ("look_closer", "free_those", "refused"))
+HOT = {
+    "claim": _CLAIMING,
+    "complete": _COMPLETING,
+    "chain": Hot(
+        _COMPLETING.usual + _CLAIMING.usual,
+        _COMPLETING.rest + _CLAIMING.rest,
+        _COMPLETING.names + _CLAIMING.names,
+        ("linking",),
+    ),
+    "push": Hot((), ("pushing",), ("push", "states_of"), ("adding",)),
+}
 
 
 class Script(NamedTuple):
@@ -24,12 +44,14 @@ def script(verb: str) -> Script:
 
 
 def assembled(verb: str, clock: str) -> Script:
-    moving = source("moving")
     if verb in HOT:
-        names = ", ".join(f"{name} = {name}" for name in _MOVES)
-        moving = f"local function moves()\n{moving}\n{source('upkeep')}\nreturn {{ {names} }}\nend"
-    parts = [clock, source("cells"), moving, *map(source, HOT.get(verb, ())), source(verb)]
-    text = "\n".join(parts).encode()
+        usual, rest, names, first = HOT[verb]
+        told = ", ".join(f"{name} = {name}" for name in ("done", *names))
+        body = "\n".join([*map(source, ("cells", "moving", *rest)), f"loaded = {{ {told} }}"])
+        parts = [*map(source, first), source("hot").replace("-- REST --", body), *map(source, usual)]
+    else:
+        parts = [source("cells"), source("moving")]
+    text = "\n".join([source("kept"), clock, *parts, source(verb)]).encode()
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
 
 

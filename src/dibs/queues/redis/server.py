@@ -80,8 +80,6 @@ class Server:
         self, commands: list[tuple[Any, ...]], twice: bool, calls: Sequence[Call] = (), before: float = inf
     ) -> list[Any]:
         connection = self._connection()
-        from dibs.queues.redis.refusals import moved_to, passing, refusal
-
         pause = _FIRST_PAUSE
         hops = 0
         give_up = min(self._clock.boottime() + self._patience, before)
@@ -93,9 +91,11 @@ class Server:
                 sent = True
                 self.asked += len(commands)
                 self.trips += 1
-                connection.send_packed_command(_packed(connection, commands))
+                connection.send_packed_command([_packed(connection, commands)], check_health=False)
                 answers = [_answer(connection) for _ in commands]
-            except Exception as error:  # of the driver; told apart below
+            except Exception as error:  # of the driver or the socket; told apart below
+                from dibs.queues.redis.refusals import passing, refusal
+
                 connection.disconnect()
                 if not passing(error) or (sent and not twice) or self._clock.boottime() >= give_up:
                     told = refusal(error, self.address, sent=sent)
@@ -109,16 +109,18 @@ class Server:
                 raise
             else:
                 failures = [answer for answer in answers if isinstance(answer, Exception)]
-                if failures and hops < _MOST_HOPS and (node := moved_to(failures[0])):
+                if not failures:
+                    self._keep(connection)
+                    return answers
+                from dibs.queues.redis.refusals import moved_to, passing, refusal
+
+                if hops < _MOST_HOPS and (node := moved_to(failures[0])):
                     hops += 1
                     connection.disconnect()
                     connection = self._go_to(node)
                     continue
                 if any(_no_script(failure) for failure in failures):
                     return self._loaded(connection, answers, commands, twice, calls)
-                if not failures:
-                    self._keep(connection)
-                    return answers
                 if len(commands) > 1 or not passing(failures[0]) or self._clock.boottime() >= give_up:
                     self._keep(connection)
                     raise refusal(failures[0], self.address, sent=False)
@@ -199,12 +201,11 @@ class Server:
             idle.pop().disconnect()
 
 
-def _packed(connection: Connection, commands: list[tuple[Any, ...]]) -> list[bytes]:
+def _packed(connection: Connection, commands: list[tuple[Any, ...]]) -> bytes:
     """redis-py would look at each argument first, for kinds that are never sent here."""
     if pack_command is None:
-        packed: list[bytes] = connection.pack_commands(commands)
-        return packed
-    return [pack_command(command) for command in commands]
+        return b"".join(connection.pack_commands(commands))
+    return b"".join([pack_command(command) for command in commands])
 
 
 def _answer(connection: Connection) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from dibs.clock import Clock
 from dibs.errors import LeaseLost
 from dibs.queues.held import Lease
+from dibs.queues.lost import refused
 from dibs.queues.redis.answers import MICRO, micro, worker_of
 from dibs.queues.redis.held import Held
 from dibs.queues.redis.server import Server
@@ -16,6 +17,7 @@ from dibs.task import encode
 
 CAUTION = 0.999  # of what others tell us of a lease's time
 CHUNK = 200
+OK = (b"ok",)
 
 
 class Steps:
@@ -55,22 +57,31 @@ class Steps:
         return sent + int(answer[1]) / MICRO * CAUTION if answer[0] == b"ok" else answer
 
     def completion(self, leases: Sequence[tuple[Lease, Any]]) -> list[Any]:
-        """The arguments of `complete`."""
+        """The arguments of `complete`. Without a result the cell tells what there is to tell."""
         arguments: list[Any] = []
+        group: tuple[str, int, bool] | None = None  # a nonce is one holder's
         for lease, result in leases:
             held: Held = lease.token
-            event = b""  # the cell tells what there is to tell
+            ours = (held.nonce, held.epoch, result is not None)
+            if ours != group:
+                group, start = ours, len(arguments)
+                arguments += [0, held.lease, f"{held.nonce}:complete", int(ours[2])]
+            arguments[start] += 1
+            arguments.append(lease.id)
             if result is not None:
                 worker = worker_of(held.holder)
-                event = encode({"epoch": held.epoch, "what": "completed", "worker": worker, "result": result})
-            arguments += [f"{held.nonce}:complete", lease.id, held.epoch, held.holder, event]
+                arguments.append(encode({"epoch": held.epoch, "what": "completed", "worker": worker, "result": result}))
         return arguments
 
     def complete(self, leases: Sequence[tuple[Lease, Any]]) -> list[Sequence[bytes]]:
         """For each the answer: ok, or the refusal."""
         parts = [leases[start : start + CHUNK] for start in range(0, len(leases), CHUNK)]
         answers = self._server.ask_many([("complete", self.completion(part)) for part in parts])
-        return [answer for part in answers for answer in part]
+        return [answer for part, told in zip(parts, answers, strict=True) for answer in self.told(part, told)]
+
+    def told(self, leases: Sequence[tuple[Lease, Any]], answer: Any) -> list[Sequence[bytes]]:
+        """What the script said, for each of them."""
+        return [OK] * len(leases) if answer == 1 else answer
 
     def release(self, lease: Lease, delay: float) -> None:
         held: Held = lease.token
@@ -104,13 +115,6 @@ def lost(lease: Lease, answer: Sequence[bytes]) -> LeaseLost:
 def lost_to(task_id: str, epoch: int, answer: Sequence[bytes]) -> LeaseLost:
     """The error that says who has the task now."""
     if answer[0] == b"gone":
-        what = "no longer in the queue"
-    else:
-        state, now, worker, host = (part.decode() for part in answer[1:])
-        if state != "claimed":
-            what = f"now {state} (epoch {now})"
-        elif now == str(epoch):
-            what = "past its time"
-        else:
-            what = f"now held by {worker}{f' on {host}' if host else ''} (epoch {now})"
-    return LeaseLost(f"lease lost: task {task_id} is {what}; work done here at epoch {epoch} is not recorded")
+        return refused(task_id, epoch)
+    state, now, worker, host = (part.decode() for part in answer[1:])
+    return refused(task_id, epoch, state, int(now), f"{worker} on {host}" if host else worker)

@@ -32,15 +32,13 @@ if state == 'blocked' and not must_wait(id, cell) then
   state = score > time and 'scheduled' or 'ready'
   cell.due = whole(score)
 end
+cell.place = whole(place_in_line(facet, tonumber(ARGV[7])))
 if state == 'ready' then
-  score = place_in_line(facet, tonumber(ARGV[7]))
+  score = cell.place
 end
-local fields = { 'facet', facet, 'pushed', ARGV[7] }
-for name, value in pairs(cell) do
-  fields[#fields + 1], fields[#fields + 2] = name, value
-end
-redis.call('SET', base .. ':record:' .. id, ARGV[2])
-redis.call('HSET', base .. ':task:' .. id, 'state', state, unpack(fields))
+cell.state, cell.facet = state, facet
+redis.call('HSET', at('tasks'), id, ARGV[2])
+write(id, cell)
 for i = 11, #ARGV do
   redis.call('RPUSH', base .. ':history:' .. id, ARGV[i])
 end

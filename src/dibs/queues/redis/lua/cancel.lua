@@ -6,13 +6,13 @@ if not cell or cell.state == 'leaving' then
 end
 local time = now()
 if live(cell.state) then
-  local epoch = cell.epoch or '0'
   if cell.state == 'claimed' then
-    note(id, time, cjson.encode({ epoch = tonumber(epoch), what = 'cancelled', worker = worker_of(cell.holder) }))
-    epoch = whole(epoch + 1)
+    note(id, time, cjson.encode({ epoch = tonumber(cell.epoch), what = 'cancelled', worker = worker_of(cell.holder) }))
+    cell.epoch = whole(cell.epoch + 1)
   end
   forget_waits(id, cell)
-  stand(id, cell, 'cancelled', time, 'epoch', epoch, 'ended', whole(time), 'by', ARGV[1])
+  cell.by = ARGV[1]
+  stand(id, cell, 'cancelled', time)
 elseif cell.by ~= ARGV[1] then
   return { 'refused', cell.state }
 end

@@ -1,25 +1,6 @@
--- What every script stands on: where things are kept, and how a task's cell moves from state to state.
---
---   task:ID      hash: state, epoch, attempts, deaths, facet, pushed; key, after, limits; holder, ttl, since, beat; by
---   record:ID    the task as it was pushed (JSON; only its priority ever changes); history:ID how its leases ended
---   ready, scheduled, blocked, claimed, completed, failed, cancelled
---                sorted sets of ids: by place in line, due, push, expiry, end. A task is always in exactly one;
---                one that was moved away is in `leaving`, until it is known to be where it goes
---   ready:FACET  the same place in line, for those with a project or labels
---   waits:REF    ids of those that wait for REF; freeing: REFs whose waiting ones are not all freed yet
---   keys, done   key -> its last task, and the last that completed before that one
---   workers      who claims: name -> JSON; boots: machine -> its last boot
---   facets, counts, meta; the channel `wake` tells that something became ready
---
--- Times are whole microseconds of the server. `by` is the nonce of the last step: who asks again finds its own there.
+-- A task's cell, read and written; and what every script ends with.
 
-local base = KEYS[1]
-local LINE = 1099511627776  -- milliseconds in one priority's part of the line: 2^40, 34 years
-local LINE_START = 1700000000000
-local DRIFT = 1.02          -- a holder's clock may run this much slower than the server's
-local LONGEST_HISTORY = 50
-local FEW = 100             -- of anything done besides what was asked
-local PLAIN = '50'          -- the facet of a task of normal priority, without project and labels
+local WORDS = { 'epoch', 'holder', 'ttl', 'since', 'beat', 'place', 'due', 'by' }
 
 local woken = false         -- there is something for claimers who wait
 local counted = {}          -- changes of `counts`, written once, by `done`
@@ -29,19 +10,53 @@ local function at(name)
 end
 
 local function whole(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
+end
+
+local function parse(text)
+  local brace = string.find(text, ' {', 1, true)
+  local cell = brace and cjson.decode(string.sub(text, brace + 1)) or {}
+  cell.state = string.match(text, '^%l+')
+  for name, value in string.gmatch(brace and string.sub(text, 1, brace - 1) or text, '(%l+)=(%S+)') do
+    cell[name] = value
+  end
+  cell.beat = cell.beat or cell.since
+  cell.facet = cell.facet or PLAIN
+  return cell
+end
+
+local function compose(cell)
+  local words, more, written = { cell.state }, {}, { state = true }
+  for _, name in ipairs(WORDS) do
+    local value = cell[name]
+    local fits = value and not string.find(value, '%s')
+    if fits and value ~= '' then
+      words[#words + 1] = name .. '=' .. value
+    end
+    written[name] = fits
+  end
+  for name, value in pairs(cell) do
+    if not written[name] and (name ~= 'facet' or value ~= PLAIN) then
+      more[name] = value
+    end
+  end
+  if next(more) then
+    words[#words + 1] = cjson.encode(more)
+  end
+  return table.concat(words, ' ')
+end
+
+local function write(id, cell)
+  redis.call('HSET', at('cells'), id, compose(cell))
 end
 
 local function read(id)
-  local flat = redis.call('HGETALL', base .. ':task:' .. id)
-  if #flat == 0 then
-    return nil
+  local text = redis.call('HGET', at('cells'), id)
+  if text then
+    return parse(text)
   end
-  local cell = {}
-  for i = 1, #flat, 2 do
-    cell[flat[i]] = flat[i + 1]
-  end
-  return cell
+  local place = redis.call('ZSCORE', at('ready'), id)
+  return place and { state = 'ready', facet = PLAIN, place = place } or nil
 end
 
 -- The plainest tasks are most of them. Those are not counted: `stats` finds them as what the others leave of a state.

@@ -1,8 +1,9 @@
--- Completes one task and claims the next. ARGV: five as in completing.lua, then as in claiming.lua.
--- Returns ok and what `claim` does, or the refusal alone: then nothing is claimed.
+-- Completes one task and claims the next. ARGV as in completing.lua for one lease, then as in claiming.lua.
+-- Returns 1 and what `claim` does, or the refusal alone: then nothing is claimed.
 local time = now()
-local reply = complete(1, 5, time)
-if reply[1][1] == 'ok' then
-  reply[2] = claim(6, time)
+local last = 5 + ARGV[4]
+local reply, written = complete(1, last, time)
+if not reply then
+  reply = { 1, claim(last + 1, time, written) }
 end
-return done(reply)
+return loaded and loaded.done(reply) or reply

@@ -1,41 +1,54 @@
--- Completing, for the scripts that do: ARGV from `first` to `last`, five for each lease: nonce, id, epoch, holder, and an
--- event ('' when there is no more to tell than the cell does). Returns ok, or the refusal, for each.
+-- Completing, for the scripts that do: ARGV from `first` to `last` are groups of those that were claimed together: how
+-- many, their lease (`epoch=E holder=H`), the nonce, told (1 or 0), and for each its id and, when told, an event.
+-- Returns nothing when all are completed, else for each ok or the refusal; and the cells that are still to be written.
 local function complete(first, last, time)
-  local ended = whole(time)
-  local reply, gone, completed, freeing = {}, {}, {}, {}
-  local anybody_waits = redis.call('EXISTS', at('blocked')) == 1
-  for i = first, last, 5 do
-    local by, id = ARGV[i], ARGV[i + 1]
-    local key = base .. ':task:' .. id
-    local cell = redis.call('HMGET', key, 'state', 'epoch', 'holder', 'facet', 'key', 'by')
-    local answer = { 'ok' }
-    if cell[1] == 'claimed' and cell[2] == ARGV[i + 2] and cell[3] == ARGV[i + 3] then
-      redis.call('HSET', key, 'state', 'completed', 'ended', ended, 'by', by)
-      if ARGV[i + 4] ~= '' then
-        note(id, time, ARGV[i + 4])
-      end
-      gone[#gone + 1] = id
-      completed[#completed + 1], completed[#completed + 2] = ended, id
-      count('claimed', cell[4], -1)
-      count('completed', cell[4], 1)
-      if anybody_waits then
-        freeing[#freeing + 1] = id
-        freeing[#freeing + 1] = cell[5] or nil
-      end
-    elseif cell[6] ~= by then
-      answer = moves().refusal(id, read(id))
+  local call, key, sub, byte = redis.call, base .. ':cells', string.sub, string.byte
+  local ended, written, answers, before, unusual = string.format('%d', time), {}, nil, 0, false
+  while first <= last do
+    local many, lease, by, step = tonumber(ARGV[first]), ARGV[first + 1], ARGV[first + 2], ARGV[first + 3] + 1
+    local held, text = 'claimed ' .. lease .. ' ', 'completed ' .. lease .. ' by=' .. by
+    local length, ids, gone, completed, number = #held, {}, {}, {}, 0
+    if #written > 0 then
+      call('HSET', key, unpack(written))
+      written = {}
     end
-    reply[#reply + 1] = answer
-  end
-  if #gone > 0 then
-    redis.call('ZREM', at('claimed'), unpack(gone))
-    redis.call('ZADD', at('completed'), unpack(completed))
-  end
-  if #freeing > 0 then
-    local moving = moves()
-    for _, ref in ipairs(freeing) do
-      moving.free_waiting(ref, time)
+    for i = 1, many do
+      ids[i] = ARGV[first + 4 + (i - 1) * step]
     end
+    ids[many + 1] = 'unusual'
+    local cells = call('HMGET', key, unpack(ids))
+    unusual = cells[many + 1]
+    for i = 1, many do
+      local id, cell = ids[i], cells[i]
+      if cell and sub(cell, 1, length) == held then
+        number = number + 1
+        gone[number] = id
+        completed[2 * number - 1], completed[2 * number] = ended, id
+        written[2 * number - 1], written[2 * number] = id, text
+        if unusual or step == 2 or byte(cell, -1) == 125 then  -- a brace: it has more than words
+          written[2 * number] = text .. rest().look_closer(id, cell, step == 2 and ARGV[first + 3 + 2 * i], time)
+        end
+      else
+        local answer = rest().refused(id, by)
+        if answer then
+          answers = answers or {}
+          answers[before + i] = answer
+        end
+      end
+    end
+    if number > 0 then
+      call('ZREM', base .. ':claimed', unpack(gone))
+      call('ZADD', base .. ':completed', unpack(completed))
+    end
+    before, first = before + many, first + 4 + many * step
   end
-  return reply
+  if unusual and #written > 0 then
+    call('HSET', key, unpack(written))
+    rest().free_those(time)
+    written = {}
+  end
+  for i = 1, answers and before or 0 do
+    answers[i] = answers[i] or { 'ok' }
+  end
+  return answers, written
 end

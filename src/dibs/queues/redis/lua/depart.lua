@@ -1,5 +1,5 @@
--- Takes tasks out of circulation, marked with where they go. ARGV: the address, then six for each: id, and state, epoch,
--- attempts, deaths and nonce as it was packed. Returns for each when it departed, or nothing: it stays.
+-- Takes tasks out of circulation, marked with where they go. ARGV: the address, then six for each: id, and state,
+-- epoch, attempts, deaths and nonce as it was packed. Returns for each when it departed, or nothing: it stays.
 local time = now()
 local reply = {}
 for i = 2, #ARGV, 6 do
@@ -12,8 +12,9 @@ for i = 2, #ARGV, 6 do
       redis.call('HDEL', at('keys'), cell.key)
     end
     forget_waits(id, cell)
-    cell.to, cell.departed = ARGV[1], whole(time)
-    stand(id, cell, 'leaving', time, 'to', cell.to, 'departed', cell.departed, 'was', cell.state)
+    cell.to, cell.departed, cell.was = ARGV[1], whole(time), cell.state
+    cell.ended = redis.call('ZSCORE', at(cell.state), id) or nil
+    stand(id, cell, 'leaving', time)
   end
   local gone = cell and cell.state == 'leaving' and cell.to == ARGV[1]
   reply[#reply + 1] = gone and cell.departed or ''

@@ -1,7 +1,11 @@
 -- How a task moves from state to state, and what is asked of several of them.
 
 local function state_of(id)
-  return redis.call('HGET', base .. ':task:' .. id, 'state')
+  local text = redis.call('HGET', at('cells'), id)
+  if text then
+    return string.match(text, '^%l+')
+  end
+  return redis.call('ZSCORE', at('ready'), id) and 'ready'
 end
 
 local function live(state)
@@ -16,6 +20,18 @@ local function place_in_line(facet, pushed)
   return priority_line(facet) + math.floor(pushed / 1000) - LINE_START
 end
 
+-- Steps look closer from now on.
+local function beware()
+  redis.call('HSET', at('cells'), 'unusual', 1)
+end
+
+-- The reverse, when nothing calls for it any more.
+local function relax()
+  if redis.call('EXISTS', at('blocked'), at('freeing')) == 0 and redis.call('HEXISTS', at('meta'), 'paused') == 0 then
+    redis.call('HDEL', at('cells'), 'unusual')
+  end
+end
+
 local function enter(id, facet, state, score)
   score = whole(score)
   redis.call('ZADD', at(state), score, id)
@@ -26,6 +42,8 @@ local function enter(id, facet, state, score)
       redis.call('ZADD', at('ready:' .. facet), score, id)
       woken = woken or redis.call('ZCARD', at('ready:' .. facet)) == 1
     end
+  elseif state == 'blocked' then
+    beware()
   end
   count(state, facet, 1)
 end
@@ -39,20 +57,31 @@ local function leave(id, facet, state)
   end
 end
 
-local function stand(id, cell, state, score, ...)
+local KEPT = { claimed = { 'holder', 'ttl', 'since', 'beat' }, completed = { 'holder' }, scheduled = { 'due' } }
+KEPT.leaving = { 'holder', 'due' }
+
+local function stand(id, cell, state, score)
   leave(id, cell.facet, cell.state)
-  redis.call('HSET', base .. ':task:' .. id, 'state', state, ...)
-  enter(id, cell.facet, state, score)
+  local kept = {}
+  for _, name in ipairs(KEPT[state] or {}) do
+    kept[name] = cell[name]
+  end
+  for _, name in ipairs({ 'holder', 'ttl', 'since', 'beat', 'due' }) do
+    cell[name] = kept[name]
+  end
   cell.state = state
+  write(id, cell)
+  enter(id, cell.facet, state, score)
 end
 
 -- Ready now, or at `due`.
-local function stand_by(id, cell, time, due, ...)
+local function stand_by(id, cell, time, due)
   if due > time then
-    stand(id, cell, 'scheduled', due, 'due', whole(due), ...)
+    cell.due = whole(due)
+    stand(id, cell, 'scheduled', due)
     woken = woken or redis.call('ZRANK', at('scheduled'), id) == 0  -- earlier than they know
   else
-    stand(id, cell, 'ready', place_in_line(cell.facet, tonumber(cell.pushed)), ...)
+    stand(id, cell, 'ready', cell.place)
   end
 end
 
@@ -69,10 +98,11 @@ end
 -- One attempt more: dead-lettered when there are none left, else it waits. Returns nothing.
 local function fail(id, cell, time, max_attempts, jitter, by)
   local attempts = tonumber(cell.attempts or 0) + 1
+  cell.attempts, cell.by = whole(attempts), by
   if attempts >= max_attempts then
-    stand(id, cell, 'failed', time, 'attempts', attempts, 'ended', whole(time), 'by', by)
+    stand(id, cell, 'failed', time)
   else
-    stand_by(id, cell, time, time + backoff(cell, attempts, jitter), 'attempts', attempts, 'by', by)
+    stand_by(id, cell, time, time + backoff(cell, attempts, jitter))
   end
 end
 
@@ -101,10 +131,11 @@ local function expire(id, cell, time, verdict, jitter, by)
     if verdict ~= 'lost its host' then
       deaths = deaths + 1
     end
+    cell.deaths, cell.by = whole(deaths), by
     if verdict ~= 'lost its host' and deaths >= tonumber(cell.max_deaths or 5) then
-      stand(id, cell, 'failed', time, 'deaths', deaths, 'ended', whole(time), 'by', by)
+      stand(id, cell, 'failed', time)
     else
-      stand_by(id, cell, time, 0, 'deaths', deaths, 'by', by)
+      stand_by(id, cell, time, 0)
     end
   end
   note(id, time, cjson.encode(event))
@@ -164,6 +195,7 @@ local function free_waiting(ref, time)
     if redis.call('EXISTS', key) == 1 then
       redis.call('SADD', at('freeing'), ref)
       redis.call('HSET', at('meta'), 'freeing', 1)
+      beware()
       return
     end
   end
@@ -173,9 +205,23 @@ local function free_waiting(ref, time)
   end
 end
 
+-- Id, cell (flat; nothing when there is no such task) and record.
 local function view(id)
-  local flat = redis.call('HGETALL', base .. ':task:' .. id)
-  return { id, flat, redis.call('GET', base .. ':record:' .. id) or '' }
+  local cell, flat = read(id), {}
+  if cell then
+    if cell.state == 'completed' or cell.state == 'failed' or cell.state == 'cancelled' then
+      cell.ended = redis.call('ZSCORE', at(cell.state), id) or nil
+    end
+    for name, value in pairs(cell) do
+      flat[#flat + 1], flat[#flat + 2] = name, value
+    end
+  end
+  return { id, flat, redis.call('HGET', at('tasks'), id) or '' }
+end
+
+-- A claimed task as `claim` tells of it: epoch, attempts, deaths, and its max_runtime or a dash.
+local function standing(cell)
+  return cell.epoch .. ' ' .. (cell.attempts or '0') .. ' ' .. (cell.deaths or '0') .. ' ' .. (cell.max_runtime or '-')
 end
 
 local function refusal(id, cell)
@@ -208,6 +254,8 @@ local function remove(id, state)
   else
     redis.call('ZREM', at(state), id)
   end
-  redis.call('DEL', base .. ':task:' .. id, base .. ':record:' .. id, base .. ':history:' .. id)
+  redis.call('HDEL', at('tasks'), id)
+  redis.call('HDEL', at('cells'), id)
+  redis.call('DEL', base .. ':history:' .. id)
   return true
 end

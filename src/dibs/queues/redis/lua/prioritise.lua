@@ -13,15 +13,17 @@ if cell.facet ~= facet then
     return { 'changed' }
   end
   local score = redis.call('ZSCORE', at(cell.state), id)
+  cell.place = whole(cell.place - priority_line(cell.facet) + priority_line(facet))
   if cell.state == 'ready' then
-    score = place_in_line(facet, tonumber(cell.pushed))
+    score = cell.place
   end
   if ARGV[4] ~= '' then
     redis.call('HSETNX', at('facets'), facet, ARGV[4])
   end
   leave(id, cell.facet, cell.state)
-  redis.call('HSET', base .. ':task:' .. id, 'facet', facet)
-  redis.call('SET', base .. ':record:' .. id, ARGV[5])
+  cell.facet = facet
+  write(id, cell)
+  redis.call('HSET', at('tasks'), id, ARGV[5])
   enter(id, facet, cell.state, score)
 end
 return done({ 'ok', view(id) })

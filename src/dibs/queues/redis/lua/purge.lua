@@ -6,4 +6,5 @@ for _, id in ipairs(ids) do
     removed = removed + 1
   end
 end
+relax()
 return done({ #ids, removed })

@@ -1,69 +1,36 @@
--- ARGV, eight for each task: id, record, facet's code, facet's record ('' when plain), key, unique, not_before, and
--- the other fields of its cell (JSON). Returns for each its state, or the view of the task that has its key.
-local time = now()
-local reply = {}
-
-local function owner_of(key, unique)
-  local last = redis.call('HGET', at('keys'), key)
-  local state = last and state_of(last)
-  if live(state) or (state == 'completed' and unique == 'completed') then
-    return last
+-- ARGV: how many are plain, and two for each of those: id and record; then eight for each of the others: id, record,
+-- facet's code, facet's record ('' when plain), key, unique, not_before, and the rest of its cell (JSON, '' for none).
+-- Returns 1 when all plain ones are new, else their states; and for each of the others its state, or the view of the
+-- task that has its key.
+local time, many = now(), tonumber(ARGV[1])
+local call, reply = redis.call, { 1 }
+if many > 0 then
+  local start = (9999 - PLAIN) * LINE
+  local place = string.format('%d', start + math.floor(time / 1000) - LINE_START)
+  local ids, records, line = {}, {}, {}
+  for i = 1, many do
+    local id = ARGV[2 * i]
+    ids[i] = id
+    records[2 * i - 1], records[2 * i] = id, ARGV[2 * i + 1]
+    line[2 * i - 1], line[2 * i] = place, id
   end
-  if state == 'completed' then
-    redis.call('HSET', at('done'), key, last)
-  elseif unique == 'completed' then
-    local before = redis.call('HGET', at('done'), key)
-    if before and state_of(before) == 'completed' then
-      return before
+  local before = call('HMGET', base .. ':tasks', unpack(ids))
+  for i = 1, many do
+    if before[i] then  -- asked before, and the answer was lost: all of them are there
+      reply[1] = rest().states_of(ids)
+      break
     end
   end
-  return nil
-end
-
-local function push(id, record, facet, described, key, unique, not_before, more)
-  local state = state_of(id)
-  if state then
-    return state  -- asked before, and the answer was lost
-  end
-  if key ~= '' then
-    local owner = owner_of(key, unique)
-    if owner then
-      return view(owner)
-    end
-    redis.call('HSET', at('keys'), key, id)
-  end
-  if described ~= '' then
-    redis.call('HSETNX', at('facets'), facet, described)
-  end
-  local cell = { facet = facet, pushed = whole(time) }
-  local fields = { 'facet', facet, 'pushed', cell.pushed }
-  if more ~= '' then
-    for name, value in pairs(cjson.decode(more)) do
-      cell[name] = value
-      fields[#fields + 1], fields[#fields + 2] = name, value
+  if reply[1] == 1 then
+    call('HSET', base .. ':tasks', unpack(records))
+    call('ZADD', base .. ':ready', unpack(line))
+    -- Whoever waits found nothing of this priority or lower. More of it is no news.
+    if call('ZCOUNT', base .. ':ready', string.format('%d', start), '+inf') == many then
+      redis.pcall('PUBLISH', base .. ':wake', 1)
     end
   end
-  local due = tonumber(not_before)
-  local score
-  if cell.after and must_wait(id, cell) then
-    state, score = 'blocked', time
-  elseif due > time then
-    state, score = 'scheduled', due
-    fields[#fields + 1], fields[#fields + 2] = 'due', not_before
-  else
-    state, score = 'ready', place_in_line(facet, time)
-  end
-  redis.call('SET', base .. ':record:' .. id, record)
-  redis.call('HSET', base .. ':task:' .. id, 'state', state, unpack(fields))
-  enter(id, facet, state, score)
-  if state == 'scheduled' then
-    woken = woken or redis.call('ZRANK', at('scheduled'), id) == 0
-  end
-  return state
 end
-
-for i = 1, #ARGV, 8 do
-  reply[#reply + 1] = push(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6],
-    ARGV[i + 7])
+for i = 2 + 2 * many, #ARGV, 8 do
+  reply[#reply + 1] = rest().push(time, unpack(ARGV, i, i + 7))
 end
-return done(reply)
+return loaded and loaded.done(reply) or reply

@@ -18,7 +18,8 @@ if cell.max_runtime then
   ends = math.min(ends, cell.since + cell.max_runtime)
 end
 redis.call('ZADD', at('claimed'), whole(ends), id)
-redis.call('HSET', base .. ':task:' .. id, 'beat', whole(time))
+cell.beat = whole(time)
+write(id, cell)
 if ARGV[4] ~= '' then
   local entry = redis.call('HGET', at('workers'), worker_of(holder))
   local known = entry and cjson.decode(entry)

@@ -1,3 +1,4 @@
 redis.call('HDEL', at('meta'), 'paused')
+relax()
 woken = true
 return done('ok')

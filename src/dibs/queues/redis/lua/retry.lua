@@ -16,7 +16,8 @@ if cell.state == 'failed' or cell.state == 'cancelled' then
     end
     redis.call('HSET', at('keys'), cell.key, id)
   end
-  stand_by(id, cell, now(), 0, 'attempts', 0, 'deaths', 0, 'by', ARGV[1])
+  cell.attempts, cell.deaths, cell.by = nil, nil, ARGV[1]
+  stand_by(id, cell, now(), 0)
 elseif cell.by ~= ARGV[1] then
   return { 'refused', cell.state }
 end

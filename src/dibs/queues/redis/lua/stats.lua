@@ -2,7 +2,7 @@
 -- the queue is paused (nothing when it is not).
 local workers, number = {}, 0
 for _, id in ipairs(redis.call('ZRANGE', at('claimed'), 0, ARGV[1] - 1)) do
-  local worker = worker_of(redis.call('HGET', base .. ':task:' .. id, 'holder'))
+  local worker = worker_of(string.match(redis.call('HGET', at('cells'), id) or '', ' holder=(%S+)'))
   if not workers[worker] then
     workers[worker] = true
     number = number + 1

@@ -33,7 +33,7 @@ local function take_back(limit, time, jitter, freeing)
   return #silent == most or #due == most or freeing
 end
 
--- What is past its retention, and workers of long ago.
+-- What is past its retention, and workers of long ago; and whether things are as usual again.
 local function tidy(time, retention)
   if retention > 0 then
     for _, state in ipairs({ 'completed', 'cancelled' }) do
@@ -43,6 +43,7 @@ local function tidy(time, retention)
       end
     end
   end
+  relax()
   local flat = redis.call('HGETALL', at('workers'))
   for i = 1, #flat, 2 do
     local since = tonumber(string.match(flat[i + 1], '^{"at":(%d+),') or time)
@@ -63,14 +64,14 @@ local function near(boot)
   return found
 end
 
--- The best of the wanted facets, whose codes, from ARGV[i] on, come in groups of one priority.
+-- The best of the wanted facets (id and place of each), whose codes, from ARGV[i] on, come in groups of one priority.
 local function first_of_facets(i, limit)
   local found = {}
-  while i <= #ARGV and #found < limit do
+  while i <= #ARGV and #found < 2 * limit do
     local priority = string.match(ARGV[i], '^%d+')
     local group = {}
     while ARGV[i] and string.match(ARGV[i], '^%d+') == priority do
-      local heads = redis.call('ZRANGE', at('ready:' .. ARGV[i]), 0, limit - #found - 1, 'WITHSCORES')
+      local heads = redis.call('ZRANGE', at('ready:' .. ARGV[i]), 0, limit - #found / 2 - 1, 'WITHSCORES')
       for j = 1, #heads, 2 do
         group[#group + 1] = { tonumber(heads[j + 1]), heads[j] }
       end
@@ -80,8 +81,8 @@ local function first_of_facets(i, limit)
       return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
     end)
     for _, head in ipairs(group) do
-      if #found < limit then
-        found[#found + 1] = head[2]
+      if #found < 2 * limit then
+        found[#found + 1], found[#found + 2] = head[2], head[1]
       end
     end
   end
