@@ -33,12 +33,14 @@ class DibsLmdb(Contender):
 
     def drain(self, handle: Any) -> Iterator[Any]:
         if self.batch > 1:
-            while leases := handle.claim_many(self.batch):
-                lost = handle.complete_many(leases)
-                if lost:
+            leases = handle.claim_many(self.batch)
+            while leases:
+                done, leases = leases, handle.complete_and_claim_many(leases, self.batch)
+                if lost := [lease for lease in done if lease.state == "lost"]:
                     raise RuntimeError(f"{len(lost)} leases lost")
-                for lease in leases:
+                for lease in done:
                     yield lease.payload
+                leases = leases or handle.claim_many(self.batch)
             return
         lease = handle.claim()
         while lease is not None:

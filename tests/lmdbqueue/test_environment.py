@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import lmdb
 import pytest
 
 import dibs
@@ -277,3 +278,14 @@ def test_a_batch_is_whole_though_the_file_had_to_grow_for_it(queue: Queue) -> No
     pushed = queue.push_many(items)
     assert [task.duplicate for task in pushed] == [False] * 500 + [True] * 500
     assert queue.stats().states["ready"] == 500
+
+
+@pytest.mark.parametrize("sync", ["on", "off"])
+def test_a_file_whose_maker_died_is_made_to_its_length(tmp_path: Path, sync: str) -> None:
+    lmdb.open(f"{tmp_path}/q", map_size=1 << 20).close()
+    file = tmp_path / "q" / "data.mdb"
+    assert file.stat().st_size < 1 << 16
+    with dibs.open(f"lmdb:{tmp_path}/q?sync={sync}") as queue:
+        assert file.stat().st_size == 4 << 20
+        queue.push(1)
+        assert queue.claim() is not None

@@ -28,7 +28,8 @@ def read(folder: Path) -> dict[bytes, bytes]:
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({FORMAT_KEY: b'{"format":3,"retention":1.0}'}, "format 3.*upgrade dibs"),
+        ({FORMAT_KEY: b'{"format":4,"retention":1.0}'}, "format 4.*upgrade dibs"),
+        ({FORMAT_KEY: b'{"format":2,"retention":1.0}'}, "format 2.*no longer"),
         ({b"dibs.json": b'{"format":1}', b"cells/x": b"{}"}, "format 1.*no longer"),
         ({b"their own": b"thing"}, "somebody else"),
     ],

@@ -84,7 +84,7 @@ def test_a_kill_in_the_midst_of_a_transaction_undoes_it(quick_folder: Path) -> N
         "    ids = lease.candidates(txn, dibs.facets.EVERYTHING, 5)\n"
         "    from dibs.queues.lmdb.cells import Cells\n"
         "    cells = Cells(txn, queue.clock)\n"
-        "    lease._taken(cells, ids, 60.0, b'me.1')\n"
+        "    lease._taking.take(cells, ids, (b'me', b'me.1', 1, 1, 60_000_000))\n"
         "    cells.finish()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "queue._database.write(step)\n"

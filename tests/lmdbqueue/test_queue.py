@@ -204,7 +204,7 @@ def test_a_push_is_flushed_whole_and_a_claim_is_not(tmp_path: Path, monkeypatch:
     with dibs.open(f"lmdb:{tmp_path}/q") as queue:
         env = queue._database._env()._env  # type: ignore[attr-defined]
         flags = env.flags()
-        assert (flags["sync"], flags["metasync"], flags["writemap"]) == (True, False, True)
+        assert (flags["sync"], flags["metasync"], flags["writemap"]) == (True, False, False)
         flushed: list[int] = []
         monkeypatch.setattr("dibs.queues.lmdb.environment.Environment.flush", lambda env: flushed.append(1))
         task = queue.push(1)

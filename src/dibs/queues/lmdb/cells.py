@@ -38,16 +38,8 @@ class Cells:
         self.get = txn.get
         self.put = txn.put
         self.delete = txn.delete
-        self._clock = clock
-        self._wall = 0
+        self.wall = int(clock.wall() * MICRO)  # one time for the whole transaction
         self._counted: dict[bytes, int] = {}
-
-    @property
-    def wall(self) -> int:
-        """One time for the whole transaction."""
-        if not self._wall:
-            self._wall = int(self._clock.wall() * MICRO)
-        return self._wall
 
     # Look
 
@@ -70,10 +62,17 @@ class Cells:
         named = self.get(KEY + hashed(ref))
         return None if named is None else named[:16]
 
-    def get_all(self, table: bytes, tasks: list[bytes]) -> dict[bytes, bytes]:
-        """By task, those that are there."""
+    def get_each(self, table: bytes, tasks: list[bytes]) -> list[bytes | None]:
+        """In the same order; None for what is not there."""
+        if len(tasks) == 1:
+            return [self.get(table + tasks[0])]
+        keys = [table + task for task in tasks]
         with self.txn.cursor() as cursor:
-            return {key[1:]: value for key, value in cursor.getmulti([table + task for task in tasks])}
+            pairs = cursor.getmulti(keys)
+        if len(pairs) == len(keys):
+            return [value for _, value in pairs]
+        found = dict(pairs)
+        return [found.get(key) for key in keys]
 
     def put_many(self, items: list[tuple[bytes, bytes]]) -> None:
         if len(items) == 1:
@@ -122,9 +121,9 @@ class Cells:
     def count(self, facet: bytes, state: int, number: int) -> None:
         self._counted[facet] = self._counted.get(facet, 0) + ONE_MORE[state] * number
 
-    def moved(self, facet: bytes, source: int, target: int, number: int) -> None:
-        """So many of a facet from one state to another."""
-        self._counted[facet] = self._counted.get(facet, 0) + (ONE_MORE[target] - ONE_MORE[source]) * number
+    def moved(self, facet: bytes, move: int, number: int = 1) -> None:
+        """So many of a facet from one state to another: `move` is the difference of their ONE_MORE."""
+        self._counted[facet] = self._counted.get(facet, 0) + move * number
 
     def describe(self, code: bytes, facet: bytes) -> None:
         self.put(FACET + code, facet, overwrite=False)

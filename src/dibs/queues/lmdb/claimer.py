@@ -6,37 +6,27 @@ The deadline of what was claimed counts from the time that stands in its lease: 
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from struct import Struct
 from threading import local
 from typing import NamedTuple
 
 from dibs.clock import Clock
-from dibs.errors import BadInput, FormatError
+from dibs.errors import BadInput
 from dibs.facets import Facet, Filter, facet_from_record, plain_facet
 from dibs.queues.lmdb.cells import Cells
+from dibs.queues.lmdb.chaining import chain
 from dibs.queues.lmdb.database import Database, Transaction
+from dibs.queues.lmdb.held import Held
 from dibs.queues.lmdb.layout import (
-    CELL,
     FACET,
-    IS_CLAIMED,
-    IS_READY,
-    LEASE,
-    LEASE_AT,
-    LEASE_PART,
-    LEASE_START,
     LOWEST,
     MICRO,
     PAUSED_KEY,
     READY,
     READY_OF,
-    RECORD,
-    SIZE,
     WORKER,
     facet_at,
-    facet_line,
-    ready_line,
-    worker_of,
 )
+from dibs.queues.lmdb.taking import One, Taking
 from dibs.queues.lmdb.upkeep import Chores, Upkeep
 from dibs.queues.lmdb.workers import Workers
 from dibs.task import decode
@@ -44,16 +34,12 @@ from dibs.task import decode
 PAGE = 1000
 TEND_SECONDS = 0.05  # how often a claimer that finds work looks for what ran out or is due
 RESCUE_SECONDS = 1.0  # and for dead workers
-MOST_LINES = 10_000
 _NOTHING = Chores()
-
-
-One = tuple[bytes, int, int, int, int, bytes, bytes]  # id, epoch, attempts, deaths, runtime, record, cell
-_FIRST_FIELDS = Struct(">BIIIq").unpack_from
 
 
 class Taken(NamedTuple):
     tasks: list[One]
+    worker: str
     holder: bytes
     since: float  # boottime
 
@@ -68,7 +54,7 @@ class Claimer:
         self._clock = clock
         self._rng = rng
         self._facets: dict[bytes, Facet] = {}
-        self._lines: dict[bytes, tuple[bytes, bytes]] = {}
+        self._taking = Taking(database.folder)
         self._idle = False
         self._tend_at = self._rescue_at = float("-inf")
         self._mine = local()
@@ -91,15 +77,27 @@ class Claimer:
             if not ready and not chores.any:
                 self._idle = True
                 self._mine.wait = chores.wait
-                return Taken([], b"", 0.0)
+                return Taken([], "", b"", 0.0)
             found = self._write(limit, ttl, wanted, guard, chores)
             if found.tasks:
                 self._idle = False
                 return found
 
-    def claim_after(self, before: Callable[[Cells], bool], ttl: float, wanted: Filter, guard: int | None) -> Taken:
-        """One task, in one transaction with what comes before it; none when that returns False."""
-        return self._write(1, ttl, wanted, guard, self._rescue(), before)
+    def claim_after(
+        self, before: Callable[[Cells], bool], ttl: float, wanted: Filter, guard: int | None, limit: int = 1
+    ) -> Taken:
+        """Up to `limit` tasks (a PAGE at most), in one transaction with what comes before; none when that is False."""
+        return self._write(min(limit, PAGE), ttl, wanted, guard, self._rescue(), before)
+
+    def chain(self, held: Held, ttl: float, guard: int | None) -> Taken | None:
+        """Complete it and claim any other; None when nothing was done, since it is not as plain as that."""
+        now, workers = self._clock.boottime(), self._workers
+        boot = workers.known_boot
+        name, worker, holder = workers.claiming()
+        if boot is None or now >= min(self._tend_at, self._rescue_at) or workers.introduction(name, guard, now):
+            return None
+        found = chain(self._database, self._taking, self._clock, held, worker, holder, boot, ttl)
+        return None if found is None else Taken([found[0]], name, holder, found[1])
 
     def tend(self) -> None:
         """Only what a claimer does besides."""
@@ -132,80 +130,36 @@ class Claimer:
         chores: Chores,
         before: Callable[[Cells], bool] | None = None,
     ) -> Taken:
-        holder = self._workers.holder()
+        name, worker, holder = self._workers.claiming()
         now = self._clock.boottime()
-        introduction = self._workers.introduction(guard, now)
+        introduction = self._workers.introduction(name, guard, now)
         tend = chores.any or now >= self._tend_at
         if tend:
             self._tend_at = now + TEND_SECONDS
 
         def step(txn: Transaction) -> Taken:
             cells = Cells(txn, self._clock)
-            found = Taken([], holder, 0.0)
             if before is not None and not before(cells):
-                return found
+                return Taken([], name, holder, 0.0)
             if tend:
                 self._upkeep.do(cells, chores)
                 self._upkeep.tidy(cells)
-            if txn.get(PAUSED_KEY) is None:
-                ids = self.candidates(txn, wanted, limit)
-                if ids:
-                    if introduction is not None:
-                        txn.put(WORKER + worker_of(holder), introduction)
-                    found = self._taken(cells, ids, ttl, holder)
+            tasks: list[One] = []
+            since = 0.0
+            if txn.get(PAUSED_KEY) is None and (ids := self.candidates(txn, wanted, limit)):
+                if introduction is not None:
+                    txn.put(WORKER + worker, introduction)
+                boot = self._workers.boot(txn, write=True)
+                since = self._clock.boottime()
+                terms = worker, holder, boot, int(since * MICRO), int(ttl * MICRO)
+                tasks = self._taking.take(cells, ids, terms)
             cells.finish()
-            return found
+            return Taken(tasks, name, holder, since)
 
         found = self._database.write(step)
         if found.tasks and introduction is not None:
-            self._workers.introduced(guard, now)
+            self._workers.introduced(name, guard, now)
         return found
-
-    def _taken(self, cells: Cells, ids: list[bytes], ttl: float, holder: bytes) -> Taken:
-        """Spelled out, not by `stand`: this, and its like in `complete`, are the hot ones."""
-        boot, worker = self._workers.boot(cells.txn, write=True), worker_of(holder)
-        since = self._clock.boottime()
-        now, length = int(since * MICRO), int(ttl * MICRO)
-        ends, delete = now + length, cells.delete
-        lease, lease_key = LEASE_PART.pack(boot, ends, now, now, length, cells.wall), LEASE_AT.pack
-        if len(ids) == 1:
-            found, records = {ids[0]: cells.get(CELL + ids[0])}, {ids[0]: cells.get(RECORD + ids[0])}
-        else:
-            found, records = cells.get_all(CELL, ids), cells.get_all(RECORD, ids)
-        counts: dict[bytes, int] = {}
-        taken, stand, leases = [], [], []
-        for task in ids:
-            data, record = found.get(task), records.get(task)
-            if data is None or record is None or data[0] != IS_READY:
-                raise FormatError(f"queue in {self._database.folder} is damaged: task {task.hex()} is not whole")
-            facet = data[SIZE:].partition(b"\0")[0]
-            ready, of_facet = self._lines.get(facet) or self._line(facet)
-            counts[facet] = counts.get(facet, 0) + 1
-            until, part = ends, lease
-            _, epoch, attempts, deaths, runtime = _FIRST_FIELDS(data)
-            if runtime and runtime < length:
-                until = now + runtime
-                part = LEASE_PART.pack(boot, until, now, now, length, cells.wall)
-            epoch += 1
-            cell = b"\x03" + epoch.to_bytes(4) + data[5:LEASE_START] + part + facet + b"\0" + holder
-            stand.append((CELL + task, cell))
-            leases.append((lease_key(LEASE, boot, until, task), worker))
-            delete(ready + task)
-            if of_facet:
-                delete(of_facet + task)
-            taken.append((task, epoch, attempts, deaths, runtime, record, cell))
-        cells.put_many(stand)
-        cells.put_many(leases)
-        for facet, number in counts.items():
-            cells.moved(facet, IS_READY, IS_CLAIMED, number)
-        return Taken(taken, holder, since)
-
-    def _line(self, facet: bytes) -> tuple[bytes, bytes]:
-        """How keys begin in READY and, if it has any, in READY_OF."""
-        if len(self._lines) > MOST_LINES:
-            self._lines.clear()
-        line = self._lines[facet] = (ready_line(facet), facet_line(facet) if b"-" in facet else b"")
-        return line
 
     # What there is
 

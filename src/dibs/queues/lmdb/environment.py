@@ -5,9 +5,10 @@ in the process has a transaction. So environments are counted here, a forked chi
 a gate that closes while the map grows, and while a child is forked: one that was made in the middle of another thread's
 transaction could never close what it inherited.
 
-Pages are written through the map, which spares most system calls. A map over a hole of a full disk would kill the
-process that writes there, so the file is allocated as long as its map, under a lock file: no process ever has a longer
-map than the file, and none makes the file shorter.
+Without sync, pages are written through the map, which spares most system calls; with it by system calls, which cost
+less than to have the map clean again after each sync. A map over a hole of a full disk would kill the process that
+writes there, so the file is allocated as long as its map, under a lock file: no process ever has a longer map than the
+file, and none makes the file shorter.
 """
 
 import fcntl
@@ -15,6 +16,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from dibs.errors import DibsError, FormatError, MissingExtra, StorageError
@@ -33,6 +35,7 @@ MapFull = lmdb.MapFullError
 READERS = 1024
 _LARGEST_STEP = 256 << 20
 _PAGE = 4096
+_EMPTY = 2 * os.sysconf("SC_PAGE_SIZE")  # LMDB's own pages, before the file is allocated
 _DATA = "data.mdb"
 _GROWING = "grow.lock"
 
@@ -47,17 +50,18 @@ class Environment:
         self._lock = threading.Lock()
         self._moved = threading.Condition(self._lock)
         self._inside: list[int] = []  # threads, as often as they have transactions
-        self._shut = False
+        self._shut = False  # read after `_inside` is changed, and changed before that is read: no lock is needed
         with _growing(folder):
             size = _length(folder)
-            self.size = size or _whole(first_bytes)
+            new = size <= _EMPTY  # or whoever made it died
+            self.size = _whole(first_bytes) if new else size
             try:
                 self._env = lmdb.open(
                     folder,
                     map_size=self.size,
                     sync=sync,
                     metasync=False,
-                    writemap=True,
+                    writemap=not sync,
                     max_readers=READERS,
                     readahead=False,
                 )
@@ -65,7 +69,7 @@ class Environment:
                 raise refusal(error, folder) from error
             try:
                 _allocate(folder, self.size)
-                if sync and not size:  # the file is new
+                if sync and new:
                     synced(folder)
                     synced(os.path.dirname(folder))
             except BaseException:
@@ -75,12 +79,12 @@ class Environment:
 
     def enter(self, *, write: bool) -> Any:
         """A transaction; `leave` it, whatever becomes of it."""
-        me = threading.get_ident()
         while True:
-            with self._lock:
-                while self._shut:
-                    self._moved.wait()
-                self._inside.append(me)
+            self._inside.append(get_ident())
+            while self._shut:
+                self.leave()
+                self._wait()
+                self._inside.append(get_ident())
             try:
                 return self._env.begin(write=write)
             except lmdb.MapResizedError:  # another process has made it grow
@@ -97,10 +101,15 @@ class Environment:
                 raise
 
     def leave(self) -> None:
-        with self._lock:
-            self._inside.remove(threading.get_ident())
-            if self._shut:
+        self._inside.remove(get_ident())
+        if self._shut:
+            with self._lock:
                 self._moved.notify_all()
+
+    def _wait(self) -> None:
+        with self._lock:
+            while self._shut:
+                self._moved.wait()
 
     def grow(self, bytes_wanted: int) -> None:
         """Make room for so much, if nobody has meanwhile. Only outside of this thread's own transactions."""
@@ -131,12 +140,12 @@ class Environment:
 
     def shut(self) -> None:
         """Nobody begins a transaction from here on; returns when no other thread has one any more."""
-        me = threading.get_ident()
+        me = get_ident()
         with self._lock:
             while self._shut:
                 self._moved.wait()
             self._shut = True
-            while not all(thread == me for thread in self._inside):
+            while any(thread != me for thread in tuple(self._inside)):
                 self._moved.wait()
 
     def open(self) -> None:

@@ -5,17 +5,17 @@ from contextlib import suppress
 from typing import Any
 
 from dibs.errors import BadInput, StorageError
-from dibs.facets import Filter
+from dibs.facets import EVERYTHING, Filter
 from dibs.liveness import Verdict
 from dibs.queues.held import Lease
 from dibs.queues.lmdb.cells import Cells
 from dibs.queues.lmdb.claimer import Claimer, Taken
 from dibs.queues.lmdb.held import Held, handle_of, parse_handle
-from dibs.queues.lmdb.layout import MICRO, worker_of
+from dibs.queues.lmdb.layout import MICRO
 from dibs.queues.lmdb.looks import Looks
 from dibs.queues.lmdb.steps import Refusal, Steps, check_results, lost, lost_to
 from dibs.queues.queue import Queue
-from dibs.states import Cell, State
+from dibs.states import State
 from dibs.task import checked_number, checked_record, decode
 
 MOST_BEATEN = 10_000
@@ -29,21 +29,16 @@ class Holding(Queue):
 
     def _leases(self, found: Taken, ttl: float) -> list[Lease]:
         vouched = self.guard_pid is not None
-        since, holder, worker = found.since, found.holder, worker_of(found.holder).decode()
-        deadline, claimed = since + ttl, State.CLAIMED
-        return [
-            Lease(
-                self,
-                (checked_record(decode(record)), Cell(claimed, epoch, attempts, deaths)),
-                epoch,
-                worker,
-                ttl,
-                deadline if not runtime else min(deadline, since + runtime / MICRO),
-                since,
-                Held(task, epoch, holder, cell, vouched),
+        tasks, worker, holder, since = found
+        leases: list[Lease] = []
+        for task, standing, runtime, record, cell in tasks:
+            epoch = standing.epoch
+            deadline = since + (min(ttl, runtime / MICRO) if runtime else ttl)
+            held = Held(task, epoch, holder, cell, vouched)
+            leases.append(
+                Lease(self, (checked_record(decode(record)), standing), epoch, worker, ttl, deadline, since, held)
             )
-            for task, epoch, attempts, deaths, runtime, record, cell in found.tasks
-        ]
+        return leases
 
     def lease(self, task_id: str, epoch: int) -> Lease:
         known = self._looks.find(task_id)
@@ -91,36 +86,43 @@ class Holding(Queue):
             raise lost(lease, refused)
 
     def complete_many(self, leases: Iterable[Lease]) -> list[Lease]:
-        held: list[Lease] = []
-        gone: list[Lease] = []
-        seen: set[int] = set()
-        for lease in leases:
-            again = lease.state != "held" or id(lease) in seen
-            (gone if again else held).append(lease)
-            seen.add(id(lease))
+        held, gone = _parted(leases)
         answers = self._steps.complete([(lease.token, lease.result) for lease in held]) if held else []
-        for lease, refused in zip(held, answers, strict=True):
-            if refused is None:
-                lease.state = "completed"
-            else:
-                lease.state = "lost"
-                gone.append(lease)
-        return gone
+        return gone + _settled(held, answers)
 
-    def _chain(self, lease: Lease, result: Any, ttl: float, wanted: Filter) -> Lease | None:
+    def _chain_many(self, leases: list[Lease], limit: int, ttl: float, wanted: Filter) -> list[Lease]:
         """Both in one transaction."""
-        leases = [(lease.token, result)]
-        check_results(leases)
+        held, _ = _parted(leases)
+        given = [(lease.token, lease.result) for lease in held]
+        check_results(given)
         answers: list[Refusal | None] = []
 
         def complete(cells: Cells) -> bool:
-            answers[:] = self._steps.completed(cells, leases)
-            return answers[0] is None
+            answers[:] = self._steps.completed(cells, given)
+            return True
+
+        found = self._claimer.claim_after(complete, ttl, wanted, self.guard_pid, limit)
+        _settled(held, answers)
+        return self._leases(found, ttl)
+
+    def _chain(self, lease: Lease, result: Any, ttl: float, wanted: Filter) -> Lease | None:
+        """Both in one transaction."""
+        if result is None and wanted is EVERYTHING:
+            taken = self._claimer.chain(lease.token, ttl, self.guard_pid)
+            if taken is not None:
+                return self._leases(taken, ttl)[0]
+        check_results([(lease.token, result)])
+        refused: Refusal | None = None
+
+        def complete(cells: Cells) -> bool:
+            nonlocal refused
+            refused = self._steps.completed_one(cells, lease.token, result)
+            return refused is None
 
         found = self._claimer.claim_after(complete, ttl, wanted, self.guard_pid)
-        _check(lease, answers[0])
-        following = self._leases(found, ttl)
-        return following[0] if following else None
+        if refused is not None:
+            raise lost(lease, refused)
+        return self._leases(found, ttl)[0] if found.tasks else None
 
     def release(self, lease: Lease, delay: float = 0.0) -> None:
         _check(lease, self._steps.release(lease.token, checked_number("delay", delay, 0)))
@@ -168,3 +170,22 @@ class Holding(Queue):
 def _check(lease: Lease, refused: Refusal | None) -> None:
     if refused is not None:
         raise lost(lease, refused)
+
+
+def _parted(leases: Iterable[Lease]) -> tuple[list[Lease], list[Lease]]:
+    """Those that may still be completed, each once, and the others."""
+    held: list[Lease] = []
+    gone: list[Lease] = []
+    seen: set[int] = set()
+    for lease in leases:
+        again = lease.state != "held" or id(lease) in seen
+        (gone if again else held).append(lease)
+        seen.add(id(lease))
+    return held, gone
+
+
+def _settled(held: list[Lease], answers: list[Refusal | None]) -> list[Lease]:
+    """Says to each lease what became of it. Those that were lost."""
+    for lease, refused in zip(held, answers, strict=True):
+        lease.state = "completed" if refused is None else "lost"
+    return [lease for lease in held if lease.state == "lost"]

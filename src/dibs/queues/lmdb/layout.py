@@ -1,5 +1,6 @@
 """Where things are kept: one database, whose keys begin with a byte that says what they are.
 
+    ENDED      state (completed last), time, id: completed, failed, cancelled, and leaving (-> where to)
     META       format, retention, pause, boots
     COUNT      facet's code -> how many tasks of it are in each state
     WORKER     name -> who claims (JSON)
@@ -7,7 +8,6 @@
     LEASE      boot, expiry, id -> worker: what is claimed
     READY      priority, id: in the order of claiming; READY_OF the same for each facet with a project or labels
     SCHEDULED  due, id;  BLOCKED id
-    ENDED      state, time, id: completed, failed, cancelled, and leaving (-> where to)
     WAITS      hash of a reference, id: who waits for it
     KEY        hash of a key -> its last task, and the last that completed before that one
     CELL       id -> where the task stands: small, written by every step
@@ -15,9 +15,10 @@
     PAST       id -> how its leases ended (a line of JSON each); a completion without a result is in the cell alone
     FACET      code -> project and labels
 
-A task is in exactly one of LEASE, READY, SCHEDULED, BLOCKED and ENDED. What every claim changes comes first: it shares
-its pages, and a page is what a transaction copies. Times are whole microseconds: of the boottime clock in LEASE, else
-since 1970. Names of any length are hashed: LMDB's keys are short.
+A task is in exactly one of LEASE, READY, SCHEDULED, BLOCKED and ENDED. What every step changes lies together, from the
+last that was completed to the next that is ready: it shares its pages, and a page is what a transaction copies. Times
+are whole microseconds: of the boottime clock in LEASE, else since 1970. Names of any length are hashed: LMDB's keys are
+short.
 """
 
 import hashlib
@@ -28,9 +29,9 @@ from dibs.errors import BadInput
 from dibs.states import State
 from dibs.task import is_id
 
-META, COUNT, WORKER, FREEING, LEASE, READY = b"\x01", b"\x02", b"\x03", b"\x04", b"\x05", b"\x06"
-READY_OF, SCHEDULED, BLOCKED, ENDED = b"\x07", b"\x08", b"\x09", b"\x0a"
-WAITS, KEY, CELL, RECORD, PAST, FACET = b"\x0b", b"\x0c", b"\x0d", b"\x0e", b"\x0f", b"\x10"
+ENDED, META, COUNT, WORKER, FREEING, LEASE, READY = b"\0", b"\x01", b"\x02", b"\x03", b"\x04", b"\x05", b"\x06"
+READY_OF, SCHEDULED, BLOCKED, WAITS, KEY = b"\x07", b"\x08", b"\x09", b"\x0a", b"\x0b"
+CELL, RECORD, PAST, FACET = b"\x0c", b"\x0d", b"\x0e", b"\x0f"
 
 FORMAT_KEY, PAUSED_KEY, BOOTS_KEY, SEEN_KEY = META + b"format", META + b"paused", META + b"boots", META + b"seen"
 
@@ -48,12 +49,17 @@ HEAD = Struct(">BIIIqHqqqqq")
 SIZE = HEAD.size
 LEASE_PART = Struct(">Hqqqqq")  # the last six of them
 LEASE_START = SIZE - LEASE_PART.size
+LEASE_UNTIL = 2 + 8  # so much of that is in a lease's key: boot and expiry
 COUNTS = Struct(">8Q")
 #: One more in a state, where a facet's counts are taken as one number.
 ONE_MORE = tuple(1 << 64 * (7 - state) for state in range(8))
+TO_CLAIMED = ONE_MORE[IS_CLAIMED] - ONE_MORE[IS_READY]
+TO_COMPLETED = ONE_MORE[IS_COMPLETED] - ONE_MORE[IS_CLAIMED]
 LEASE_AT = Struct(">cHQ16s")
 TIME_AT = Struct(">cQ16s")
-ENDED_AT = Struct(">cBQ16s")
+ENDED_AT = Struct(">2sQ16s")
+#: How keys begin in ENDED, by state.
+ENDED_AS = {state: ENDED + bytes([IS_LEAVING - state]) for state in range(IS_COMPLETED, IS_LEAVING + 1)}
 
 
 class Standing:
@@ -112,7 +118,7 @@ class Standing:
             return TIME_AT.pack(SCHEDULED, self.when, task)
         if self.state == IS_BLOCKED:
             return BLOCKED + task
-        return ENDED_AT.pack(ENDED, self.state, self.when, task)
+        return ENDED_AT.pack(ENDED_AS[self.state], self.when, task)
 
 
 def new_cell(state: int, facet: bytes, when: int = 0, runtime: int = 0) -> bytes:

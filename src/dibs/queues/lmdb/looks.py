@@ -16,7 +16,7 @@ from dibs.queues.lmdb.layout import (
     CELL,
     COUNT,
     COUNTS,
-    ENDED,
+    ENDED_AS,
     IS_LEAVING,
     LEASE,
     MICRO,
@@ -52,13 +52,14 @@ class Looks:
     def detail(self, ref: str) -> Detail:
         return self.seen(lambda cells: self._detail(cells, self._found(cells, ref)))
 
-    def tasks(self, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
+    def tasks(self, state: str | None, wanted: Filter, limit: int | None, *, newest: bool = False) -> Iterator[Task]:
+        """`newest`: of a state that is over, what ended last first."""
         if state is not None and state not in list(State):
             raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
         found = (
             known.task
             for kind in (ORDER if state is None else (State(state),))
-            for known in self.listed(table_of(NUMBERS[kind]))
+            for known in self.listed(table_of(NUMBERS[kind]), newest=newest)
             if not wanted or wanted(facet_of(known.task))
         )
         return islice(found, limit)
@@ -76,11 +77,11 @@ class Looks:
     def paused(self) -> str | None:
         return self.seen(_paused)
 
-    def listed(self, table: bytes) -> Iterator[Known]:
+    def listed(self, table: bytes, *, newest: bool = False) -> Iterator[Known]:
         """What moves meanwhile may be missed or seen in its new state."""
-        after = table
+        after, keys = (b"", _keys_back) if newest else (table, _keys)
         while True:
-            page, after = self._database.read(lambda txn, after=after: _page(txn, table, after))  # type: ignore[misc]
+            page, after = self._database.read(lambda txn, after=after: _page(keys(txn, table, after), txn))  # type: ignore[misc]
             yield from page
             if not after:
                 return
@@ -123,7 +124,7 @@ def table_of(state: int) -> bytes:
     """How the keys of those in a state begin."""
     if state < len(STATES) and STATES[state] in _TABLES:
         return _TABLES[STATES[state]]
-    return ENDED + bytes([state])
+    return ENDED_AS[state]
 
 
 def not_found(ref: str, url: str, leaving: bytes | None = None) -> TaskNotFound:
@@ -132,11 +133,11 @@ def not_found(ref: str, url: str, leaving: bytes | None = None) -> TaskNotFound:
     return TaskNotFound(f"no task with id or key {ref!r} in {url}; {hint}")
 
 
-def _page(txn: Transaction, table: bytes, after: bytes) -> tuple[list[Known], bytes]:
+def _page(keys: Iterator[bytes], txn: Transaction) -> tuple[list[Known], bytes]:
     """A page of tasks, and behind which key the next begins; empty when there is none."""
     found: list[Known] = []
     last = b""
-    for number, key in enumerate(_keys(txn, table, after)):
+    for number, key in enumerate(keys):
         if number == PAGE:
             return found, last
         last = key
@@ -154,6 +155,19 @@ def _keys(txn: Transaction, table: bytes, after: bytes = b"") -> Iterator[bytes]
                     return
                 if key != after:
                     yield key
+
+
+def _keys_back(txn: Transaction, table: bytes, before: bytes = b"") -> Iterator[bytes]:
+    """The same from the end."""
+    with txn.cursor() as cursor:
+        there = cursor.set_range(before or table + b"\xff" * 40)
+        if there and not cursor.prev():
+            return  # what follows the table is the first of all
+        if there or cursor.last():
+            for key in cursor.iterprev(keys=True, values=False):
+                if not key.startswith(table):
+                    return
+                yield key
 
 
 def _whole(txn: Transaction, task: bytes) -> Known | None:

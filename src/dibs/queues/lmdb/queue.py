@@ -130,6 +130,9 @@ class LmdbQueue(Holding):
     ) -> Iterator[Task]:
         return self._looks.tasks(state, make_filter(project, labels), limit)
 
+    def _newest(self, state: State, wanted: Filter, limit: int | None) -> Iterator[Task]:
+        return self._looks.tasks(state, wanted, limit, newest=True)
+
     def claimed(self) -> list[Claim]:
         return self._looks.claims()
 

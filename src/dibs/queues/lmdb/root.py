@@ -9,9 +9,10 @@ from dibs.queues.lmdb.database import Database, Transaction
 from dibs.queues.lmdb.layout import FORMAT_KEY
 from dibs.task import decode, encode
 
-FORMAT = 2
+FORMAT = 3
 RETENTION_SECONDS = 7 * 86400.0
-_FIRST_FORMAT_KEY = b"dibs.json"  # of format 1, which no release has written
+_EARLIER = (1, 2)  # which no release has written
+_FIRST_FORMAT_KEY = b"dibs.json"  # of format 1
 
 
 def open_root(database: Database, url: str, clock: Clock, *, create: bool, retention: float | None) -> float:
@@ -23,6 +24,8 @@ def open_root(database: Database, url: str, clock: Clock, *, create: bool, reten
             raise FormatError(f"no queue at {url}; `dibs push {url} …` creates one")
         found = _created(database, url, clock, RETENTION_SECONDS if retention is None else retention)
     root: dict[str, Any] = decode(found)
+    if root.get("format") in _EARLIER:
+        raise _outdated(url, root["format"])
     if root.get("format") != FORMAT:
         raise FormatError(
             f"queue {url} has format {root.get('format')}, this dibs {__version__} knows {FORMAT}; upgrade dibs"
@@ -48,8 +51,12 @@ def _refuse_others(database: Database, url: str) -> None:
 
     foreign, old = database.read(look)
     if old:
-        raise FormatError(
-            f"queue {url} has format 1, which this dibs {__version__} no longer reads; use another folder"
-        )
+        raise _outdated(url, 1)
     if foreign:
         raise FormatError(f"{url} is somebody else's LMDB environment; use another folder")
+
+
+def _outdated(url: str, number: int) -> FormatError:
+    return FormatError(
+        f"queue {url} has format {number}, which this dibs {__version__} no longer reads; use another folder"
+    )

@@ -8,7 +8,7 @@ from dibs.queues.lmdb.cells import Cells
 from dibs.queues.lmdb.database import Database, Transaction
 from dibs.queues.lmdb.known import known
 from dibs.queues.lmdb.layout import (
-    ENDED,
+    ENDED_AS,
     ENDED_AT,
     IS_CLAIMED,
     IS_COMPLETED,
@@ -94,8 +94,8 @@ class Steering:
             raise Refused(f"cannot purge tasks that are {state}; only completed, failed or cancelled ones")
         number = NUMBERS[State(state)]
         before = int((self._clock.wall() - older_than) * MICRO) if older_than > 0 else 2**63 - 1
-        end = ENDED_AT.pack(ENDED, number, max(before, 0), b"\xff" * 16)
-        removed, after = 0, ENDED + bytes([number])
+        end = ENDED_AT.pack(ENDED_AS[number], max(before, 0), b"\xff" * 16)
+        removed, after = 0, ENDED_AS[number]
         while after:
 
             def step(txn: Transaction, after: bytes = after) -> tuple[int, bytes]:

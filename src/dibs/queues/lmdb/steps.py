@@ -9,25 +9,20 @@ from dibs.clock import Clock
 from dibs.errors import LeaseLost
 from dibs.liveness import Verdict
 from dibs.queues.held import Lease
-from dibs.queues.lmdb import expiring
+from dibs.queues.lmdb import completing, expiring
 from dibs.queues.lmdb.cells import Cells, held_as
 from dibs.queues.lmdb.database import Database, Transaction
 from dibs.queues.lmdb.held import Held
 from dibs.queues.lmdb.layout import (
     CELL,
-    ENDED,
-    IS_CLAIMED,
-    IS_COMPLETED,
-    LEASE,
-    LEASE_START,
     MICRO,
-    SIZE,
     WORKER,
     Standing,
     worker_of,
 )
 from dibs.queues.lmdb.waits import anybody_waits, free_waiting
 from dibs.queues.lmdb.workers import Workers, record_of
+from dibs.queues.lost import refused
 from dibs.task import encode
 
 
@@ -91,54 +86,32 @@ class Steps:
 
         def step(txn: Transaction) -> list[Refusal | None]:
             cells = Cells(txn, self._clock)
-            answers = self.completed(cells, leases)
+            one = len(leases) == 1
+            answers = [self.completed_one(cells, *leases[0])] if one else self.completed(cells, leases)
             cells.finish()
             return answers
 
         return self._database.write(step)
 
-    def completed(self, cells: Cells, leases: Sequence[tuple[Held, Any]]) -> list[Refusal | None]:
+    def completed_one(self, cells: Cells, held: Held, result: Any) -> Refusal | None:
         """The same within a transaction."""
         waiting = anybody_waits(cells)
-        answers = self._completed(cells, leases)
+        answer = completing.complete_one(cells, held, result)
+        if answer is not True:
+            return refusal(cells, answer or None)
+        if waiting:
+            self._free(cells, held.task)
+        return None
+
+    def completed(self, cells: Cells, leases: Sequence[tuple[Held, Any]]) -> list[Refusal | None]:
+        waiting = anybody_waits(cells)
+        answers = [
+            None if answer is True else refusal(cells, answer or None) for answer in completing.complete(cells, leases)
+        ]
         if waiting:
             for (held, _), answer in zip(leases, answers, strict=True):
                 if answer is None:
                     self._free(cells, held.task)
-        return answers
-
-    def _completed(self, cells: Cells, leases: Sequence[tuple[Held, Any]]) -> list[Refusal | None]:
-        """Spelled out, not by `stand`, as in the claimer."""
-        wall = cells.wall
-        ended, done_key = wall.to_bytes(8), ENDED + bytes([IS_COMPLETED]) + wall.to_bytes(8)
-        if len(leases) == 1:
-            found = {leases[0][0].task: cells.get(CELL + leases[0][0].task)}
-        else:
-            found = cells.get_all(CELL, [held.task for held, _ in leases])
-        answers: list[Refusal | None] = []
-        stand, done = [], []
-        counts: dict[bytes, int] = {}
-        for held, result in leases:
-            task = held.task
-            data = found.pop(task, None)  # one that is given twice is completed once
-            if data is None or (data != held.cell and not held_as(Standing(data), held.epoch, held.holder)):
-                answers.append(refusal(cells, None if data is None else Standing(data)))
-                continue
-            when = data[LEASE_START + 2 : LEASE_START + 10]
-            stand.append((CELL + task, b"\x04" + data[1 : LEASE_START + 2] + ended + data[LEASE_START + 10 :]))
-            done.append((done_key + task, b""))
-            cells.delete(LEASE + data[LEASE_START : LEASE_START + 2] + when + task)
-            tail = data[SIZE:]
-            counts[tail] = counts.get(tail, 0) + 1
-            if result is not None:
-                worker = worker_of(held.holder).decode()
-                cells.note(task, {"epoch": held.epoch, "what": "completed", "worker": worker, "result": result})
-            answers.append(None)
-        if stand:
-            cells.put_many(stand)
-            cells.put_many(done)
-        for tail, number in counts.items():
-            cells.moved(tail.partition(b"\0")[0], IS_CLAIMED, IS_COMPLETED, number)
         return answers
 
     def _free(self, cells: Cells, task: bytes) -> None:
@@ -209,12 +182,5 @@ def lost(lease: Lease, now: Refusal) -> LeaseLost:
 
 def lost_to(task_id: str, epoch: int, now: Refusal) -> LeaseLost:
     """The error that says who has the task now."""
-    if not now.state:
-        what = "no longer in the queue"
-    elif now.state != "claimed":
-        what = f"now {now.state} (epoch {now.epoch})"
-    elif now.epoch == epoch:
-        what = "past its time"
-    else:
-        what = f"now held by {now.worker}{f' on {now.host}' if now.host else ''} (epoch {now.epoch})"
-    return LeaseLost(f"lease lost: task {task_id} is {what}; work done here at epoch {epoch} is not recorded")
+    holder = f"{now.worker} on {now.host}" if now.host else now.worker
+    return refused(task_id, epoch, now.state, now.epoch, holder)

@@ -13,7 +13,7 @@ from dibs.queues.lmdb.expiring import expire
 from dibs.queues.lmdb.layout import (
     BOOTS_KEY,
     CELL,
-    ENDED,
+    ENDED_AS,
     ENDED_AT,
     FREEING,
     IS_CANCELLED,
@@ -162,7 +162,7 @@ class Upkeep:
         removed = 0
         if self._retention > 0 and old > 0:
             for state in (IS_COMPLETED, IS_CANCELLED):
-                start, end = ENDED + bytes([state]), ENDED_AT.pack(ENDED, state, old, _LAST)
+                start, end = ENDED_AS[state], ENDED_AT.pack(ENDED_AS[state], old, _LAST)
                 removed += len([key for key in _keys(cells.txn, start, end, TIDY_MOST) if remove(cells, key[-16:])])
         if removed >= TIDY_MOST:
             self._tidy_at = now + TIDY_SECONDS / 10  # it has to keep up
@@ -195,9 +195,9 @@ def _newest(txn: Transaction) -> int:
     newest = 0
     with txn.cursor() as cursor:
         for state in (IS_COMPLETED, IS_CANCELLED):
-            cursor.set_range(ENDED + bytes([state + 1]))
-            if cursor.prev() and cursor.key()[:2] == ENDED + bytes([state]):
-                newest = max(newest, ENDED_AT.unpack(cursor.key())[2])
+            cursor.set_range(ENDED_AS[state] + b"\xff" * 24)
+            if cursor.prev() and cursor.key()[:2] == ENDED_AS[state]:
+                newest = max(newest, ENDED_AT.unpack(cursor.key())[1])
     return newest
 
 

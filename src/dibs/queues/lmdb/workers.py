@@ -32,10 +32,10 @@ class Workers:
         self._rng = rng
         self._pid = pid
         self._process = process
-        self._named: tuple[int | None, str] = (None, "")
+        self._named: tuple[int | None, str, bytes] = (None, "", b"")
         self._serial = count(rng.getrandbits(40))
         self._told: tuple[str, int | None, float] = ("", None, 0.0)
-        self._boot: int | None = None
+        self.known_boot: int | None = None
 
     @property
     def name(self) -> str:
@@ -47,25 +47,27 @@ class Workers:
             else:
                 shown = str(self._process() if self._pid == "self" else self._pid)
                 tag = f"{self._rng.getrandbits(32) if self._named[0] is None else int.from_bytes(os.urandom(4)):08x}"
-            self._named = (which, f"{self._host.name}-{shown}-{tag}")
+            name = f"{self._host.name}-{shown}-{tag}"
+            self._named = (which, name, name.encode())
         return self._named[1]
 
-    def holder(self) -> bytes:
-        """A name for what one claim gets, never used again."""
-        return f"{self.name}.{next(self._serial)}".encode()
-
-    def introduction(self, guard: int | None, now: float) -> bytes | None:
-        """What to write beside a claim under our name; None when it is known."""
+    def claiming(self) -> tuple[str, bytes, bytes]:
+        """Our name, the same as bytes, and a name for what one claim gets, never used again."""
         name = self.name
+        worker = self._named[2]
+        return name, worker, b"%b.%d" % (worker, next(self._serial))
+
+    def introduction(self, name: str, guard: int | None, now: float) -> bytes | None:
+        """What to write beside a claim under our name; None when it is known."""
         told, of, at = self._told
         if told is name and of == guard and now - at < KNOWN_SECONDS:
             return None
         pid = self._process() if self._pid == "self" else self._pid
         return self._record(None if pid is None else int(pid), guard)
 
-    def introduced(self, guard: int | None, now: float) -> None:
+    def introduced(self, name: str, guard: int | None, now: float) -> None:
         """That was committed."""
-        self._told = (self.name, guard, now)
+        self._told = (name, guard, now)
 
     def vouch(self, txn: Transaction, worker: bytes) -> None:
         """This process beats for a worker: it is its guard, if it has none yet."""
@@ -95,16 +97,16 @@ class Workers:
 
     def boot(self, txn: Transaction, *, write: bool = False) -> int:
         """The number of this boot in lease keys; 0, which none has, while nobody claimed on it."""
-        if self._boot is None:
+        if self.known_boot is None:
             boots: dict[str, int] = record_of(txn.get(BOOTS_KEY))
             number = boots.get(self._host.boot, 0)
             if number:
-                self._boot = number
+                self.known_boot = number
             elif write:
                 number = max(boots.values(), default=0) + 1
                 txn.put(BOOTS_KEY, encode(boots | {self._host.boot: number}))
             return number
-        return self._boot
+        return self.known_boot
 
     # The others
 
