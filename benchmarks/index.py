@@ -16,8 +16,10 @@ from benchmarks.report import Goal, Outcome, Table, at_least, at_most, ratio, sp
 
 OURS = "dibs"
 SYNCED = "dibs, each shard synced"
+TOGETHER = "dibs, a process for each processor"
 MERGES = {
     OURS: "merge_dibs",
+    TOGETHER: "merge_dibs_together",
     SYNCED: "merge_dibs_synced",
     "Polars": "merge_polars",
     "Polars, left unsorted": "merge_polars_unsorted",
@@ -143,7 +145,9 @@ def _merge_table(merges: dict[str, Series], memory: dict[str, float], count: int
     table.notes = [
         "all read the same 256 shards and 256 files of the inbox; dibs writes 256 sorted shards, takes 256 locks and "
         "deletes the inbox, the others write one file",
-        "memory is the growth of the process beyond what it had with everything imported",
+        "dibs is one process with one thread, but where it says otherwise; the others use all processors",
+        "memory is the growth of the process beyond what it had with everything imported; of the processes that dibs "
+        "starts besides, all that they have",
         "left unsorted: the same join without putting the result in the order of keys, which a shard must have",
     ]
     return table

@@ -8,16 +8,18 @@ from unittest.mock import patch
 from tests.index.cast import Company
 from tests.simulation.cloud import SimStore
 
+from dibs.errors import StorageError
 from dibs.index import compactor as compacting
 from dibs.index.block import Block, pack
 from dibs.index.compactor import Compactor
 from dibs.index.inbox import Inbox
 from dibs.index.layout import file_of, inbox_of
+from dibs.index.manifest import lines_told
 from dibs.index.merge import Merged
 from dibs.index.parts import Part, open_part
 from dibs.index.reading import Reader
 from dibs.index.site import Site
-from dibs.stores.store import Changed, Exists
+from dibs.stores.store import Changed, Entry, Exists
 
 
 class ReadThenWriteLock(Company):
@@ -107,6 +109,20 @@ def shard_first() -> Iterator[None]:
             yield Part(Block(site.schema.fields, b"", 0, 0, 0), None)
 
     with patch.object(Reader, "_parts", parts):
+        yield
+
+
+@contextmanager
+def alarmed() -> Iterator[None]:
+    """Readers look for the shard once, and then at the manifest: it was written in between."""
+
+    def stored(self: Reader, shard: str) -> Entry | StorageError | None:
+        found = self._site.read(file_of(shard))
+        if found is None and lines_told(self._site, shard):
+            return StorageError(f"{file_of(shard)} is gone or empty")
+        return found
+
+    with patch.object(Reader, "_stored", stored):
         yield
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tests.index.history import History
 from tests.simulation.cloud import Cloud, SimStore
 from tests.simulation.machines import SimClock
-from tests.simulation.world import Process, World
+from tests.simulation.world import Process, Violation, World
 
 from dibs.errors import StorageError
 from dibs.index.index import Index
@@ -108,6 +108,15 @@ def reader(company: Company, rounds: int) -> Callable[[Process], None]:
 
 
 def _read(company: Company, index: Index, process: Process) -> None:
+    try:
+        _look(company, index, process)
+    finally:
+        for damage in index.damages:
+            if "is gone or empty" in damage.why:
+                raise Violation("alarm", f"{damage.why}, though nobody takes a shard away")
+
+
+def _look(company: Company, index: Index, process: Process) -> None:
     history = company.history
     if company.rng.random() < 0.7:
         key = company.rng.choice(KEYS)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_formats(folder: str, tmp_path: Path) -> None:
         assert sorted(read(out).rows()) == wanted
     assert (
         dibs("scan", folder, "--format", "usv", "--columns", "b,key", "--where", "a=")
-        == "b\x1fkey\x1e\n\\u\x1fk2\x1e\n"
+        == "#usv\x1f1\x1f\x1f\x1f\x1f\x1fb\x1fkey\x1e\n\\u\x1fk2\x1e\n"
     )
 
 
@@ -78,9 +79,9 @@ def test_damage_is_told_and_the_exit_code_says_so(folder: str) -> None:
         (path,) = index._inbox.names(index.waiting()[0])
         Path(folder, path).write_bytes(Path(folder, path).read_bytes()[:-3])
     assert "damaged" in dibs("verify", folder, code=1)
-    assert "1 bad records left out" in dibs("scan", folder, code=1)
+    assert "0 of 1 records can be read" in dibs("scan", folder, code=1)
     said = dibs("compact", folder, "--once", code=1)
-    assert "0 good records kept, 1 bad" in said and "damaged/" in said
+    assert "0 of 1 records can be read" in said and "damaged/" in said
     assert json.loads(dibs("stats", folder, "--json"))["damaged"] == 1
 
 
@@ -97,7 +98,16 @@ def test_damage_is_told_and_the_exit_code_says_so(folder: str) -> None:
         (["compact", "{}", "--shard", "zz"], "hex digits"),
         (["scan", "{}", "more"], "one word too many"),
         (["scan", "{}", "--where", "nix=1"], "no field 'nix'"),
+        (["scan", "{}", "--columns", "key,key", "--format", "parquet"], "named twice"),
+        (["sql", "{}", "selec"], "the query cannot be run"),
+        (["sql", "{}", "select cast(key as int) from nix"], "the query cannot be run"),
+        (["put", "{}", "--key", "k", "--field", "a=", "--updated-at", "9" * 400], "not acceptable"),
         (["import", "{}"], "is missing"),
+        (["put", "{}", "k"], "--key KEY --field NAME=VALUE"),
+        (["put", "{}", "--key", "k", "--field", "a=1", "--field", "a=2"], "field 'a' is given twice"),
+        (["scan", "{}", "--json", "--format", "csv"], "exclude each other"),
+        (["schema", "{}", "--add", "b,c"], "--add b --add c"),
+        (["scan", "{}", "--where", "a==1"], "write a=1"),
         (["nix", "{}"], "nix"),
     ],
 )
@@ -172,3 +182,77 @@ def test_documented_fields_are_the_printed_fields(folder: str, tmp_path: Path) -
     seen["index reshard"] = json.loads(dibs("reshard", folder, f"{folder}2", "--json"))
     documented = {name: set(fields.split()) for name, fields in FIELDS.items() if name.startswith("index ")}
     assert {name: set(printed) for name, printed in seen.items()} == documented
+
+
+def test_several_processes(folder: str) -> None:
+    with Index(folder, fields=["a"]) as index:
+        index.put_many({"key": f"k{number}", "a": "x"} for number in range(50))
+    assert "50 records" in dibs("compact", folder, "--all", "--jobs", "2")
+    assert "goes with --all" in dibs("compact", folder, "--watch", "-j", "2", code=2)
+    assert "every key is in its shard" in dibs("verify", folder)
+
+
+def test_a_query_that_fails_when_it_runs_is_one_line(folder: str) -> None:
+    with Index(folder, fields=["a"]) as index:
+        index.put("k", {"a": "x"})
+    assert "the query cannot be run" in dibs("sql", folder, "select cast(a as int) from records", code=2)
+
+
+def test_output_is_replaced_only_by_something_whole(folder: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_text("kept")
+    out.chmod(0o640)
+    words = ["scan", folder, "--format", "csv", "--output", str(out)]
+    dibs(*words, code=1)
+    Index(folder, fields=["a"]).put("k", {"a": "x"}, updated_at=1)
+    dibs(*words, "--where", "nix=1", code=2)
+    assert out.read_text() == "kept"
+    dibs(*words)
+    assert out.read_text() == "key,updated_at,a\nk,1,x\n" and out.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["out.csv"]
+    assert "k,1,x" in dibs("scan", folder, "--format", "csv", "--output", "/dev/stdout")
+    assert "cannot write" in dibs("scan", folder, "--output", str(tmp_path / "nix" / "out"), code=1)
+
+
+def test_a_pipe_that_nobody_reads_is_no_error(folder: str) -> None:
+    with Index(folder, fields=["a"], shards=16) as index:
+        index.put_many({"key": f"k{number}", "a": os.urandom(50).hex()} for number in range(2000))
+    read, write = os.pipe()
+    os.close(read)
+    for form in ("parquet", "arrow", "jsonl"):
+        done = subprocess.run(
+            [sys.executable, "-m", "dibs", "index", "scan", folder, "--format", form],
+            stdout=write, stderr=subprocess.PIPE, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (141, b"")
+    os.close(write)
+
+
+def test_stats_show_when_each_shard_was_compacted(folder: str) -> None:
+    with Index(folder, fields=["a"], shards=16) as index:
+        index.put_many({"key": f"k{number}", "a": ""} for number in range(200))
+        index.compact()
+        index.put("k1", {"a": "x"})
+        each = index.stats().each
+    assert len(each) == 16
+    rows = {row.split()[0]: row for row in dibs("stats", folder).splitlines() if row}
+    assert all(str(one.compacted_at) in rows[one.shard] for one in each)
+
+
+def test_a_shard_that_others_compact_is_waited_for(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Index(folder, fields=["a"], shards=16)
+    index.put("k", {"a": "x"})
+    shard = index.site.shard_of("k")
+    other = Index(folder)._passes.compactor
+    held = other.leases.acquire(f"shards/{shard}.lock", other._holder())
+    assert held is not None
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            held.release()
+
+    monkeypatch.setattr(index.site.clock, "sleep", sleep, raising=False)
+    (done,) = index.compact(shard)
+    assert (done.outcome, done.records, len(waited)) == ("merged", 1, 3) and index.waiting() == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.index.conftest import values
 
+from dibs.index.block import pack
 from dibs.index.compactor import CHANGED, GONE, HELD, MERGED, Compactor
 from dibs.index.index import Index
 from dibs.index.layout import file_of, inbox_of, lock_of
@@ -179,3 +180,11 @@ def test_an_empty_file_in_the_inbox_is_no_record_and_can_be_removed(here: Index)
     assert len(list(here.scan())) == 5
     here.repair()
     assert not hollow.exists() and len(list(here.scan())) == 5
+
+
+def test_a_file_of_somebody_else_with_a_key_twice(here: Index) -> None:
+    lines = [line_of(["k", "2", "new", None]), line_of(["k", "1", "old", None])]
+    path = f"{inbox_of(here.site.shard_of('k'))}{'0' * 32}.usv"
+    here.site.store.create(path, pack(here.schema.fields, lines, "n"))
+    here.compact()
+    assert values(here, "k") == ("new", None)

@@ -181,7 +181,7 @@ def test_a_queue_is_no_index(tmp_path: object) -> None:
     import dibs
 
     dibs.open(f"{tmp_path}/q").push(1)
-    with pytest.raises(FormatError, match="no index"):
+    with pytest.raises(FormatError, match="not an index"):
         dibs.Index(f"{tmp_path}/q").get("k")
 
 

@@ -13,7 +13,9 @@ from dibs.index.usv import is_deletion, key_of, line_of, widened
 
 FIELDS = ("key", "updated_at", "_times", "a", "b")
 FIELDWISE = rule_for(FIELDS)
-TIMES = st.sampled_from(["1", "1.0", "1970-01-01T00:00:01Z", "2", "3", "1970-01-01T01:00:02+01:00", "10"])
+ODD = [f"1970-01-01T{rest}" for rest in ("00:00:01.1 Z", "00:00:01.10Z", "00:00:01.1+00:00", "01:00:01.100+01:00",
+       "00:00:01,1z", "00:00:01.1", "00:00:01.09 Z", "00:00:01.11Z")]  # fmt: skip
+TIMES = st.sampled_from(["1", "1.0", "1970-01-01T00:00:01Z", "2", "3", "1970-01-01T01:00:02+01:00", "10", "1.1", *ODD])
 VALUES = st.sampled_from([None, "", "x", "y", "\\N"])
 
 
@@ -36,11 +38,33 @@ def test_the_order_of_arrival_does_not_matter(lines: list[bytes]) -> None:
         assert all(rule(one, other) == one for other in lines)
 
 
+@settings(deadline=None, max_examples=500)
+@given(st.lists(st.tuples(st.sampled_from(["1.1", *ODD[:6]]), st.integers(0, 99)), min_size=3, max_size=4))
+def test_one_instant_in_many_forms_is_one_instant(said: list[tuple[str, int]]) -> None:
+    lines = [line_of(["k", time, None, f"v{number}", None]) for time, number in said]
+    for rule in (later, FIELDWISE):
+        assert len({reduce(rule, order) for order in permutations(lines)}) == 1
+
+
 @settings(deadline=None)
 @given(line(), line(), line(), line())
 def test_what_was_merged_can_be_merged(a: bytes, b: bytes, c: bytes, d: bytes) -> None:
     for rule in (later, FIELDWISE):
         assert rule(rule(a, b), rule(c, d)) == rule(a, rule(b, rule(c, d))) == rule(rule(c, a), rule(d, b))
+
+
+@settings(deadline=None)
+@given(line(), st.integers(5, 9), line(), st.integers(5, 9))
+def test_so_may_lines_of_other_widths(a: bytes, wide: int, b: bytes, wider: int) -> None:
+    one, other = widened(a, wide), widened(b, wider)
+    assert later(one, other) == later(other, one) and FIELDWISE(one, other) == FIELDWISE(other, one)
+
+
+def test_one_instant_in_three_forms() -> None:
+    forms = (b"2026-11-16T10:00:00.1 Z", b"2026-11-16T10:00:00.10Z", b"2026-11-16T10:00:00.1+00:00")
+    for number in range(50):
+        lines = [b"k\x1f%b\x1fv%d%d" % (form, number, place) for place, form in enumerate(forms)]
+        assert len({reduce(later, order) for order in permutations(lines)}) == 1
 
 
 @settings(deadline=None)

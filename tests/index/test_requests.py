@@ -45,6 +45,16 @@ def test_put_and_get(bucket_url: str) -> None:
     assert spent(index, before) == {"put": 1}
 
 
+def test_a_lookup_asks_the_manifest_where_a_shard_has_no_file(bucket_url: str) -> None:
+    index = Index(bucket_url, fields=["title"], shards=16)
+    index.put("k", {"title": "x"})
+    for gets in (3, 1):
+        before = asked(index)
+        assert index.get("k") is not None
+        assert spent(index, before) == {"list": 1, "get": gets}
+        index.compact()
+
+
 def test_a_lookup_costs_the_same_however_much_there_is(bucket_url: str) -> None:
     index = prepared(bucket_url, 20)
     for count in (20, 400):

@@ -46,6 +46,7 @@ def test_a_seed_is_a_schedule() -> None:
         (broken.appended, ("double", "unsound")),
         (broken.shard_first, ("gap", "back")),
         (broken.forgetful, ("back",)),
+        (broken.alarmed, ("alarm",)),
     ],
 )
 def test_a_broken_variant_is_caught(variant: Any, kinds: tuple[str, ...]) -> None:

@@ -1,10 +1,13 @@
 """Times are compared as time: zones, forms and digits are only ways to write it."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import BadInput
+from dibs.index.index import Index
 from dibs.index.times import Stamps, compare, instant, text_of
 
 SAME = ["2026-11-16T10:00:00Z", "2026-11-16T11:00:00+01:00", "2026-11-16 10:00:00.000", "2026-11-16T04:30-05:30",
@@ -34,6 +37,20 @@ def test_earlier_and_later(earlier: str, later: str) -> None:
     assert compare(earlier.encode(), later.encode()) < 0 < compare(later.encode(), earlier.encode())
 
 
+ZONES = {"Z": "00", " Z": "00", "z": "00", "+00:00": "00", " +00": "00", "": "00", "+0100": "01", "-23:00": "01"}
+DIGITS = ["", *(point + digits for point in ".," for digits in ("1", "10", "09", "11"))]
+FORMS = [f"2026-11-1{6 if zone != '-23:00' else 5}{mark}{hour}:00:0{second}{digits}{zone}".encode()
+         for zone, hour in ZONES.items() for mark in "Tt " for second in "01" for digits in DIGITS]  # fmt: skip
+
+
+def test_times_are_compared_by_instant_in_whatever_form() -> None:
+    instants = [(form, instant(form.decode())) for form in [*FORMS, b"1794787200.10", b"1794787201"]]
+    assert len({moment for _, moment in instants}) == 8
+    for one, left in instants:
+        for other, right in instants:
+            assert compare(one, other) == (left > right) - (left < right), (one, other)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -43,6 +60,7 @@ def test_earlier_and_later(earlier: str, later: str) -> None:
         "2026-11-16T10:00.5Z",
         "2026-13-01",
         "2026-11-16T25:00Z",
+        "2026-11-16T24:00:00Z",
         "1e9",
         "nan",
         "٣",
@@ -67,3 +85,16 @@ def test_stamps_only_go_forward() -> None:
     given_out = [*stamps.many(3), stamps.one(), stamps.one(), stamps.one()]
     assert given_out == sorted(set(given_out))
     assert given_out[-1] == text_of(200_000_000)
+
+
+def test_a_datetime_is_taken_with_its_zone() -> None:
+    index = Index("memory:", fields=["v"], shards=16)
+    moment = datetime(2026, 11, 16, 11, tzinfo=timezone(timedelta(hours=1)))
+    index.put("k", {"v": "1"}, updated_at=moment)
+    assert (index.get("k") or {})["updated_at"] == "2026-11-16T10:00:00Z"
+    index.put_many([{"key": "k", "v": "2", "updated_at": moment.replace(microsecond=5)}])
+    assert (index.get("k") or {})["updated_at"] == "2026-11-16T10:00:00.000005Z"
+    index.delete("k", updated_at=moment + timedelta(hours=1))
+    assert index.get("k") is None
+    with pytest.raises(BadInput, match="has no zone"):
+        index.put("k", {"v": "3"}, updated_at=datetime(2026, 11, 16))

@@ -5,14 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import BadInput, FormatError
-from dibs.index.block import pack, sorted_lines, unpack
+from dibs.index import block
+from dibs.index.block import pack, sorted_lines, stream_head, unpack
 from dibs.index.frames import body_of, frame_of, polars
 from dibs.index.locate import locate
 from dibs.index.salvage import rows_of, salvage
 from dibs.index.usv import END, BadRecord, is_deletion, key_of, line_of, narrowed, values_of, widened
 
 NASTY = st.sampled_from(
-    ["\\", "\n", "\r", "\x1f", "\x1e", "\x1b", "\0", "N", "D", '"', ",", "\t", "\\N", "\\D", "é", "𝄞"]
+    ["\\", "\n", "\r", "\x1f", "\x1e", "\x1b", "\0", "N", "D", '"', ",", "\t", "\\N", "\\D", "é", "𝄞", "\ufeff"]
 )
 TEXT = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8), st.lists(NASTY, max_size=6).map("".join)
@@ -90,7 +91,7 @@ def test_a_line_knows_its_key_and_whether_it_is_a_deletion() -> None:
 def test_a_changed_byte_is_noticed_and_the_good_records_are_kept() -> None:
     lines = [line_of([f"k{number}", "1", "x"]) for number in range(5)]
     data = pack(("key", "t", "v"), lines, "n")
-    for place in range(data.find(END), len(data)):
+    for place in range(len(data)):
         assert unpack(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :], "test") is None
     broken = data.replace(b"k2\x1f1\x1fx", b"k2\x1f1?1x")
     found = salvage(broken, ("key", "t", "v"), lambda key: True)
@@ -99,8 +100,24 @@ def test_a_changed_byte_is_noticed_and_the_good_records_are_kept() -> None:
     assert cut.lines == lines[:-1] and cut.bad == 1 and not cut.foreign
 
 
-def test_a_later_format_is_refused() -> None:
-    data = pack(("key", "t"), [], "n").replace(b"#usv\x1f1", b"#usv\x1f2")
+def test_a_byte_order_mark_is_part_of_the_first_key() -> None:
+    for value in ("x", None, "a\n"):
+        body = line_of(["\ufeffk", "1", value]) + END + line_of(["l", "1", ""]) + END
+        assert frame_of([body], ["key", "t", "v"]).rows() == [("\ufeffk", "1", value), ("l", "1", "")]
+
+
+def test_a_stream_is_in_this_dialect() -> None:
+    body = b"".join(line_of(values) + END for values in (["x\n", "a", "1"], [None, "b", "2"]))
+    data = stream_head(["v", "key", "t"]) + END + body
+    found = salvage(data, ("key", "t", "v", "w"), lambda key: True)
+    assert found.lines == [line_of(["a", "1", "x\n", None]), line_of(["b", "2", None, None])] and found.foreign
+    assert not salvage(data[:-3], ("key", "t", "v", "w"), lambda key: True).foreign
+
+
+def test_a_later_format_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as later:
+        later.setattr(block, "FORMAT", 2)
+        data = pack(("key", "t"), [], "n")
     with pytest.raises(FormatError, match="upgrade"):
         unpack(data, "test")
 

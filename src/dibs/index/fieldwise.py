@@ -8,8 +8,9 @@ the time of the last deletion. A value given at or before a deletion is gone; a 
 import json
 from typing import NamedTuple
 
+from dibs.errors import BadInput
 from dibs.index.merge import Rule
-from dibs.index.times import compare
+from dibs.index.times import compare, instant
 from dibs.index.usv import DELETED, MISSING, UNIT, escape, unescape
 
 TIMES = "_times"
@@ -39,7 +40,7 @@ def _state(line: bytes, fields: tuple[str, ...]) -> State:
     if time.startswith(DELETED):
         return State(key, None, time[2:], {}, len(units))
     written = units[2] if len(units) > 2 else MISSING
-    times = {} if written == MISSING else json.loads(unescape(written.decode()))
+    times = {} if written == MISSING else times_in(unescape(written.decode()))
     values = {
         number: (times[fields[number]].encode() if fields[number] in times else time, value)
         for number, value in enumerate(units)
@@ -47,6 +48,19 @@ def _state(line: bytes, fields: tuple[str, ...]) -> State:
     }
     deleted = times.get("")
     return State(key, time, None if deleted is None else deleted.encode(), values, len(units))
+
+
+def times_in(text: str | None) -> dict[str, str]:
+    """The times of fields, by name. BadInput when they are none."""
+    if text is None:
+        return {}
+    try:
+        times = json.loads(text)
+        for time in times.values():
+            instant(time)
+        return dict(times)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise BadInput(f"{TIMES} {text[:60]!r} are no times of fields") from None
 
 
 def _joined(one: State, other: State) -> State:

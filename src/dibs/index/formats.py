@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from dibs.errors import BadInput
+from dibs.index.block import stream_head
 from dibs.index.usv import END, line_of
 
 if TYPE_CHECKING:
@@ -23,24 +24,26 @@ def write(
     where: Iterable[str] = (),
     columns: Sequence[str] = (),
 ) -> None:
-    """All that is wanted. CSV and USV begin with the names; in CSV an empty field is quoted, a missing one not."""
+    """All that is wanted. CSV begins with the names, USV with the head of a stream, which has them too; in CSV an empty
+    field is quoted, a missing one not."""
     if form not in FORMATS:
         raise BadInput(f"format {form!r} is not known; use {', '.join(FORMATS)}")
-    chosen: dict[str, Any] = {"prefix": prefix, "where": tuple(where), "columns": tuple(columns)}
     if form in ("parquet", "arrow"):
-        frame = index.read("polars", **chosen)
-        frame.write_parquet(file) if form == "parquet" else frame.write_ipc(file)
+        frame = index.read("polars", prefix=prefix, where=where, columns=columns)
+        whole = io.BytesIO()  # not to `file`: what goes wrong there is told by Polars in its own way
+        frame.write_parquet(whole) if form == "parquet" else frame.write_ipc(whole)
+        file.write(whole.getbuffer())
         return
-    names = list(columns or index.schema.shown)
+    names = index.choose(prefix, where, columns).columns
     if form == "csv":
         file.write(_csv([names]))
     elif form == "usv":
-        file.write(line_of(names) + END)
-    for record in index.scan(**chosen):
-        values = [record[name] for name in names]
+        file.write(stream_head(names) + END)
+    for record in index.scan(prefix=prefix, where=where, columns=names):
         if form == "jsonl":
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         else:
+            values = list(record.values())
             file.write(_csv([values]) if form == "csv" else line_of(values) + END)
 
 

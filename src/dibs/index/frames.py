@@ -17,6 +17,7 @@ from dibs.index.usv import DELETED, ESCAPES, UNIT
 MARK = "\x1e"
 MANY_BYTES = 64 << 20
 _SPECIAL = "".join(ESCAPES).encode()
+_BOM = "\ufeff".encode()
 
 
 def polars() -> Any:
@@ -49,6 +50,13 @@ def frame_of(bodies: Sequence[bytes], fields: Sequence[str]) -> Any:
 
 
 def _frame(pl: Any, body: bytes, schema: dict[str, Any]) -> Any:
+    if body.startswith(_BOM):  # which the reader would take off the first key
+        before = UNIT * (len(schema) - 1) + MARK.encode() + b"\n"
+        return _read(pl, before + body, schema).slice(1)
+    return _read(pl, body, schema)
+
+
+def _read(pl: Any, body: bytes, schema: dict[str, Any]) -> Any:
     escapes = body.count(b"\\")
     found = pl.read_csv(
         body,

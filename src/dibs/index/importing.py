@@ -1,16 +1,21 @@
-"""Taking in the older, flat form: a file for each key (`indexes/domains/<domain>.usv`), in any older dialect."""
+"""Taking in the older, flat form: a file for each key (`indexes/domains/<domain>.usv`), in any older dialect; also what
+`scan --format usv` has written."""
 
+import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dibs.clock import iso
-from dibs.errors import BadInput, DibsError, Unsupported
-from dibs.index.block import unpack
+from dibs.errors import BadInput, DibsError, StorageError, Unsupported
+from dibs.index.flat import Flat, flat_file
 from dibs.index.opening import open_store
-from dibs.index.salvage import is_header, rows_of
-from dibs.index.usv import Value, values_of
+from dibs.index.root import FILE as ROOT
+from dibs.queues import split_url
+from dibs.redact import redact
 from dibs.stores.store import Changed, Entry, Store
+from dibs.task import decode
 
 if TYPE_CHECKING:
     from dibs.index.index import Index
@@ -29,83 +34,128 @@ class Imported(NamedTuple):
     records: int
     deleted: int
     refused: list[tuple[str, str]]  # path, why
+    skipped: list[str]  # what is no .usv file, or in a folder below
+
+
+class File(NamedTuple):
+    path: str
+    entry: Entry
+    records: list[dict[str, Any]]
+    deletions: list[tuple[str, str]]  # key, time
 
 
 def import_files(
     index: "Index", source: str, *, fields: Sequence[str] = (), updated_at: str | None = None, delete: bool = False
 ) -> Imported:
-    """Every .usv file directly below `source`. `fields`: of files without a header, else those of the index.
-    `updated_at`: of records without a time, where the store does not say when a file was written. With `delete` a file
-    goes once its records are in, unless it was changed meanwhile, which a bucket cannot tell."""
-    site = index.site
-    store = open_store(source, clock=site.clock, rng=random.Random(), create=False).store
+    """Every .usv file directly below `source`, or the one that it names. `fields`: of files without a header, else
+    those of the index. `updated_at`: of records without a time, where the store does not say when a file was written.
+    With `delete` a file goes once its records are in, unless it was changed meanwhile, which a bucket cannot tell. A
+    file with something that cannot be taken in is refused as a whole, and the others go on."""
+    store, only = _opened(index, source)
     refused: list[tuple[str, str]] = []
+    skipped: list[str] = []
     files = records = deleted = 0
-    for batch in _batches(_files(store)):
-        taken: list[tuple[str, Entry]] = []
-        rows: list[dict[str, Any]] = []
+    for batch in _batches(_files(store, _chosen(store.list(""), skipped) if only is None else [only], refused)):
+        read: list[File] = []
         for path, entry in batch:
             try:
-                found = _records(index, path, entry, fields, updated_at)
-                rows += found
-                taken.append((path, entry))
+                read.append(_file(index, path, entry, fields, updated_at))
             except DibsError as error:
                 refused.append((path, str(error)))
-        if rows:
-            records += index.put_many(rows, sparse=True)
+        taken = _acceptable(index, read, refused)
+        index.put_many([record for file in taken for record in file.records], sparse=True)
+        for file in taken:
+            for key, time in file.deletions:
+                index.delete(key, updated_at=time)
+            records += len(file.records) + len(file.deletions)
         files += len(taken)
         if delete:
-            deleted += sum(_delete(store, path, entry) for path, entry in taken)
-    return Imported(files, records, deleted, refused)
+            deleted += sum(_delete(store, file.path, file.entry) for file in taken)
+    return Imported(files, records, deleted, sorted(refused), skipped)
 
 
-def _files(store: Store) -> Iterator[tuple[str, Entry]]:
-    for path in store.list(""):
-        if path.endswith(ENDING) and "/" not in path and (entry := store.get(path)) is not None:
-            yield path, entry
+def _opened(index: "Index", source: str) -> tuple[Store, str | None]:
+    """Where the files are; and the name of the one that is meant, if it is one."""
+    scheme, path, query = split_url(source)
+    only = None
+    if path.endswith(ENDING) and (scheme != "file" or os.path.isfile(path)):
+        only = path.rpartition("/")[2]
+        source = f"{scheme}:{path.removesuffix(only) or '.'}{'?' if query else ''}{query}"
+    elif scheme == "file" and not os.path.isdir(path):
+        raise BadInput(
+            f"there is no folder {redact(source)!r} to import from; give the one that has the files, or a {ENDING} file"
+        )
+    store = open_store(source, clock=index.site.clock, rng=random.Random()).store
+    if only is None and _is_index(store):
+        new = index.site.url
+        raise BadInput(f"{redact(source)} is an index; bring it over with: dibs index reshard {redact(source)} {new}")
+    return store, only
+
+
+def _is_index(store: Store) -> bool:
+    entry = store.get(ROOT)
+    try:
+        return entry is not None and "index" in decode(entry.data)
+    except (BadInput, TypeError):
+        return False
 
 
 def _batches(files: Iterator[tuple[str, Entry]]) -> Iterator[list[tuple[str, Entry]]]:
-    from itertools import islice
-
     while batch := list(islice(files, BATCH)):
         yield batch
 
 
-def _records(
-    index: "Index", path: str, entry: Entry, fields: Sequence[str], updated_at: str | None
-) -> list[dict[str, Any]]:
+def _chosen(paths: Iterable[str], skipped: list[str]) -> Iterator[str]:
+    for path in paths:
+        if path.endswith(ENDING) and "/" not in path:
+            yield path
+        else:
+            skipped.append(path)
+
+
+def _files(store: Store, paths: Iterable[str], refused: list[tuple[str, str]]) -> Iterator[tuple[str, Entry]]:
+    for path in paths:
+        try:
+            entry = store.get(path)
+        except StorageError as error:
+            refused.append((path, str(error)))
+            continue
+        if entry is not None:
+            yield path, entry
+
+
+def _file(index: "Index", path: str, entry: Entry, fields: Sequence[str], updated_at: str | None) -> File:
     """The records of one file, by name. BadInput when it has something else in it."""
     schema = index.site.found_schema()
     key, time = index.names if schema is None else (schema.key, schema.time)
     known = list(fields) or ([] if schema is None else list(schema.shown))
-    names, rows = _rows(path, entry.data, known)
-    if not names:
-        raise BadInput("it has no header, and nothing says what its fields are; give --fields")
-    if time not in names:
-        given = updated_at or (None if entry.modified is None else iso(entry.modified))
-        if given is None:
-            raise BadInput(f"it has no {time!r}, and nothing says when it was written; give --updated-at")
-    found = []
-    for row in rows:
-        if len(row) > len(names) or row == [None]:
-            raise BadInput(f"a record has {len(row)} fields, the file {len(names)}, or is no text")
-        record: dict[str, Any] = dict(zip(names, row, strict=False))
+    also = [] if schema is None else schema.shown
+    found: Flat = flat_file(path, entry.data, known, {*known, *also}, key, time)
+    given = updated_at or (None if entry.modified is None else iso(entry.modified))
+    if time not in found.names and given is None:
+        raise BadInput(f"it has no {time!r}, and nothing says when it was written; give --updated-at")
+    records, deletions = [], []
+    for row, gone in found.rows:
+        record: dict[str, Any] = dict(zip(found.names, row, strict=False))
         record.setdefault(key, path.removesuffix(ENDING))
-        if not record.get(time):
-            record[time] = updated_at or (None if entry.modified is None else iso(entry.modified))
-        found.append(record)
-    return found
+        record[time] = record.get(time) or given
+        if gone:
+            deletions.append((record[key], record[time]))
+        else:
+            records.append(record)
+    return File(path, entry, records, deletions)
 
 
-def _rows(path: str, data: bytes, known: Sequence[str]) -> tuple[list[str], list[list[Value]]]:
-    block = unpack(data, path)
-    if block is not None:
-        return list(block.fields), [values_of(line) for line in block.all()]
-    rows = rows_of(data)
-    if rows and (is_header(rows[0], known) or (not known and len(rows) > 1)):
-        return [str(name) for name in rows[0]], rows[1:]
-    return list(known), rows
+def _acceptable(index: "Index", files: list[File], refused: list[tuple[str, str]]) -> list[File]:
+    """Those whose records the index takes, with the schema that it has or that all of them would give it."""
+    taken = []
+    for file in files:
+        try:
+            index.check(file.records, sparse=True)
+            taken.append(file)
+        except DibsError as error:
+            refused.append((file.path, str(error)))
+    return taken
 
 
 def _delete(store: Store, path: str, entry: Entry) -> bool:

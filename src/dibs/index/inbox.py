@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any
 
-from dibs.errors import BadInput
+from dibs.errors import BadInput, StorageError
 from dibs.index.block import pack, sorted_lines
 from dibs.index.lanes import each
 from dibs.index.layout import FILE, inbox_of
@@ -68,14 +68,19 @@ class Inbox:
         listed, seen = self.listed(shard), self._seen.get(shard)
         return sorted(seen.union(listed)) if seen else listed
 
-    def read(self, shard: str, names: Iterable[str] | None = None) -> dict[str, bytes]:
-        """The files of a shard by name. What is gone meanwhile is in the shard, for whoever reads that afterwards."""
-        store = self._site.store
-        wanted = self.names(shard) if names is None else list(names)
-        found: dict[str, bytes] = {}
-        for path, entry in zip(wanted, each(store.lanes, store.get, wanted), strict=True):
+    def read(self, shard: str, names: Iterable[str] | None = None) -> dict[str, bytes | StorageError]:
+        """The files of a shard by name; the error of one that cannot be read, or of the folder. What is gone meanwhile
+        is in the shard, for whoever reads that afterwards."""
+        site = self._site
+        try:
+            wanted = self.names(shard) if names is None else list(names)
+        except StorageError as error:
+            site.blame(error)
+            return {inbox_of(shard): error}
+        found: dict[str, bytes | StorageError] = {}
+        for path, entry in zip(wanted, each(site.store.lanes, site.read, wanted), strict=True):
             if entry is not None:
-                found[path] = entry.data
+                found[path] = entry if isinstance(entry, StorageError) else entry.data
         seen = self._seen.setdefault(shard, set())
         seen.difference_update([path for path in wanted if path not in found])
         if names is None:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from unicodedata import normalize
 
 from dibs.errors import BadInput
-from dibs.task import checked_key
+from dibs.task import checked_key, is_id
 
 INBOX = "inbox/"
 SHARDS = "shards/"
@@ -45,15 +45,26 @@ def is_shard(text: str, digits: int) -> bool:
 
 
 def normalised(key: str, kind: str) -> str:
-    """One way to write a key: no space around it, composed characters; a domain also in small letters, without its
-    last dot. BadInput when nothing is left, or it is too long."""
+    """One way to write a key: no space around it, composed characters; a domain also in small letters, without dots at
+    its end. Normalising again changes nothing. BadInput when nothing is left, or it is too long."""
     if isinstance(key, str):
-        key = key.strip()
-        if not key.isascii():
-            key = normalize("NFC", key)
-        if kind == "domain":
-            key = key.lower().rstrip(".")
+        key = _once(key, kind)
+        while kind == "domain" and (again := _once(key, kind)) != key:
+            key = again
     return checked_key(key)
+
+
+def _once(key: str, kind: str) -> str:
+    key = key.strip()
+    if not key.isascii():
+        key = normalize("NFC", key)
+    return key.lower().rstrip(".") if kind == "domain" else key
+
+
+def normalised_prefix(text: str, kind: str) -> str:
+    """The beginning of a key, as keys that begin so are written."""
+    text = normalize("NFC", text.lstrip())
+    return normalize("NFC", text.lower()) if kind == "domain" else text
 
 
 def inbox_of(shard: str) -> str:
@@ -66,6 +77,11 @@ def file_of(shard: str) -> str:
 
 def lock_of(shard: str) -> str:
     return f"{SHARDS}{shard}{LOCK}"
+
+
+def is_ours(path: str) -> bool:
+    """By its name it is a file that only dibs writes; in the inbox others may leave files too."""
+    return path.startswith(SHARDS) or is_id(path.rpartition("/")[2].removesuffix(FILE))
 
 
 def aside_of(key: str, tag: str) -> str:

@@ -9,10 +9,8 @@ def locate(data: bytes, key: bytes, low: int, near: int = NEAR) -> tuple[int, in
     """(start, end) of the line with this key and its end mark; where it would stand, twice, when there is none.
     `low`: the start of a line, with no line before it at or after the key. The lines go on to the end of `data`.
     `near`: how far off it is likely to be, in bytes."""
-    sought = key + UNIT
-    if data.startswith(sought, low):
-        return low, data.find(END, low) + 2
-    at = data.find(END + sought, low, low + near * 4)  # of many keys in order the next is near: one search finds it
+    # Of many keys in order the next is near: one search finds it, from the end of the line before.
+    at = data.find(b"\x1e\n%b\x1f" % key, max(low - 2, 0), low + near * 4)
     if at >= 0:
         return at + 2, data.find(END, at + 2) + 2
     low, high = _around(data, key, low, near)
@@ -24,7 +22,7 @@ def locate(data: bytes, key: bytes, low: int, near: int = NEAR) -> tuple[int, in
             low = data.find(END, start) + 2
         else:
             high = start
-    if data.startswith(sought, low):
+    if data.startswith(key + UNIT, low):
         return low, data.find(END, low) + 2
     return low, low
 

@@ -3,7 +3,7 @@ stand in the wrong shard go to the inbox of their own."""
 
 from dibs.index.block import pack, sorted_lines, unpack
 from dibs.index.checks import Finding, verify
-from dibs.index.compactor import HELD, Compactor
+from dibs.index.compactor import HELD, MERGED, REFUSED, Compactor, Done
 from dibs.index.inbox import Inbox
 from dibs.index.layout import INBOX
 from dibs.index.merge import latest
@@ -27,18 +27,27 @@ def repair(site: Site, inbox: Inbox, compactor: Compactor) -> list[Finding]:
             done.append(first)
         elif any(finding.kind in _LINES for finding in findings):
             done.append(_sorted_out(site, inbox, first))
-        elif first.kind == "hollow":
+        elif first.kind == "hollow" and site.store.get(path) is None:
             site.store.discard(path)
             done.append(first._replace(text="removed: it was empty"))
     for shard in dict.fromkeys(finding.shard for finding in found if finding.shard):
-        outcome = compactor.compact(shard, regain=True)
-        left = "; somebody holds its lock: try again later" if outcome.outcome == HELD else ""
-        asides = "".join(
-            f"; {damage.path} kept as {damage.aside}, {damage.bad} bad records" for damage in outcome.damages
-        )
-        text = f"{outcome.outcome}: {outcome.lines - outcome.deletions} records{asides}{left}"
-        done.append(Finding("repaired" if not left else "held", shard, text, shard))
+        done.append(_told(shard, compactor.compact(shard, regain=True)))
     return done
+
+
+def _told(shard: str, done: Done) -> Finding:
+    whole = done.outcome == MERGED and not any(damage.why for damage in done.damages)
+    kind = "repaired" if whole else "held" if done.outcome == HELD else "left"
+    words = {
+        MERGED: f"{done.lines - done.deletions} records",
+        HELD: "somebody holds its lock; try again later",
+        REFUSED: "it is as it was",
+    }
+    parts = [f"{done.outcome}: {words.get(done.outcome, 'somebody else wrote it meanwhile; verify again')}"]
+    for damage in done.damages:
+        kept = f"kept as {damage.aside}" if damage.aside else "there is nothing to keep"
+        parts.append(damage.why or f"{damage.path}: {damage.left}; {kept}")
+    return Finding(kind, shard, "; ".join(parts), shard)
 
 
 def _by_path(found: list[Finding]) -> dict[str, list[Finding]]:
@@ -60,7 +69,7 @@ def _sorted_out(site: Site, inbox: Inbox, finding: Finding) -> Finding:
     mine = salvage(entry.data, block.fields, lambda key: site.belongs(shard, key)).lines
     known = set(mine)
     strange = [line for line in block.all() if line not in known]
-    others = [line for line in strange if is_good(line, len(block.fields), lambda key: bool(key.strip()))]
+    others = [line for line in strange if is_good(line, block.fields, lambda key: bool(key.strip()))]
     damage = set_aside(site, Damage(path, len(known) + len(others), len(strange) - len(others)), entry.data)
     inbox.write(fields, [_brought_home(site, widened(line, width)) for line in others])
     if path.startswith(INBOX):

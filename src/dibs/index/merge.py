@@ -1,7 +1,8 @@
 """Which of two records of one key stays, the same on every machine and in every order; and a shard with its updates.
 
-The later time wins. At the same time a deletion wins; else the record whose bytes have the greater SHA-256. So merging
-is commutative, associative and idempotent: what is merged twice, or late, changes nothing.
+The later time wins. At the same time a deletion wins; else the record whose bytes have the greater SHA-256. That is one
+order of all records, so merging is commutative, associative and idempotent: what is merged twice, or late, changes
+nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,8 +28,13 @@ def later(one: bytes, other: bytes) -> bytes:
 
 
 def _by_digest(one: bytes, other: bytes) -> int:
-    mine, others = sha256(narrowed(one)).digest(), sha256(narrowed(other)).digest()
+    mine, others = _rank(one), _rank(other)
     return (mine > others) - (mine < others)
+
+
+def _rank(line: bytes) -> tuple[bytes, int]:
+    """Lines that differ only in how many fields are missing at the end are told apart by that."""
+    return sha256(narrowed(line)).digest(), len(line)
 
 
 def latest(lines: Iterable[bytes], rule: Rule, into: dict[bytes, bytes]) -> dict[bytes, bytes]:
@@ -74,7 +80,7 @@ def merged(
         deletions += is_deletion(new)
         if at > kept:
             pieces.append(copied[kept:at])
-        pieces += (new, END)
+        pieces.append(new + END)
         kept = at = end
     if not pieces:
         return None

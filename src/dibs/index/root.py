@@ -45,13 +45,13 @@ def load(store: Store, url: str) -> Root | None:
         return None
     try:
         found = decode(entry.data)
+        if "format" in found:
+            raise FormatError(f"{url} is a queue, not an index; name another place for the index")
         form = found["index"]
         if isinstance(form, int) and form <= FORMAT:
             return checked(Root(found["shards"], found["merge"], found["keys"], found["time"]))
     except (BadInput, KeyError, TypeError):
-        raise FormatError(
-            f"{FILE} of {url} is damaged, or this is no index; restore it, or use another place"
-        ) from None
+        raise FormatError(f"{FILE} of {url} is damaged; restore it, or use another place") from None
     raise FormatError(f"index {url} has format {form}, this dibs {__version__} knows up to {FORMAT}; upgrade dibs")
 
 

@@ -75,10 +75,15 @@ def load(store: Store) -> Schema | None:
     return Schema(tuple(fields), version, entry.version)
 
 
+def planned(fields: Sequence[str], *, fieldwise: bool) -> Schema:
+    """The schema that an index with these fields would have: key, time, then the others."""
+    key, time, *others = checked(fields)
+    return Schema((key, time, *([TIMES] if fieldwise else []), *others))
+
+
 def create(store: Store, fields: Sequence[str], *, fieldwise: bool) -> Schema:
     """The schema of a new index: key, time, then the others; what somebody else has just created, if so."""
-    key, time, *others = checked(fields)
-    names = (key, time, *([TIMES] if fieldwise else []), *others)
+    names = planned(fields, fieldwise=fieldwise).fields
     try:
         return Schema(names, 1, settle.create(store, FILE, _bytes(names, 1)))
     except Exists:

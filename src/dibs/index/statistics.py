@@ -2,13 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from dibs.errors import BadInput
-from dibs.index.inbox import Inbox
 from dibs.index.lanes import each
-from dibs.index.layout import DAMAGED, FILE, all_shards, lock_of
+from dibs.index.layout import DAMAGED, FILE, SHARDS, all_shards, file_of
+from dibs.index.manifest import manifest, number_in
+from dibs.index.reading import Reader
 from dibs.index.site import Site
-from dibs.lease import Leases
-from dibs.states import State
 from dibs.task import is_id
 
 
@@ -39,21 +37,25 @@ class Stats(NamedTuple):
         return {**self._asdict(), "each": [one._asdict() for one in self.each]}
 
 
-def stats(site: Site, inbox: Inbox, leases: Leases) -> Stats:
+def stats(site: Site, reader: Reader) -> Stats:
+    """What is found to be wrong by the way is in the reader's `damages` afterwards."""
     now = site.clock.wall()
+    files = set(site.store.list(SHARDS))
 
     def look(shard: str) -> ShardStats:
-        names = inbox.listed(shard)
-        data, holder = manifest(leases, shard)
-        lines, deletions = int(data.get("lines", 0)), int(data.get("deletions", 0))
+        names = reader.listed(shard)
+        data, holder = manifest(site, shard)
+        lines, deletions = number_in(data, "lines"), number_in(data, "deletions")
+        if lines and file_of(shard) not in files:
+            reader.check(shard)
         return ShardStats(
             shard,
             lines - deletions,
             deletions,
-            int(data.get("bytes", 0)),
+            number_in(data, "bytes"),
             len(names),
             max(0.0, now - _written(names[0])) if names and _written(names[0]) else None,
-            data.get("compacted_at"),
+            str(data["compacted_at"]) if "compacted_at" in data else None,
             holder,
         )
 
@@ -73,18 +75,6 @@ def stats(site: Site, inbox: Inbox, leases: Leases) -> Stats:
         aside,
         [one for one in found if one.bytes or one.inbox or one.held_by],
     )
-
-
-def manifest(leases: Leases, shard: str) -> tuple[dict[str, Any], str | None]:
-    """(what was last written to the shard, who holds its lock)."""
-    try:
-        found = leases.read(lock_of(shard))
-    except BadInput:
-        return {}, "a damaged lock"
-    if found is None:
-        return {}, None
-    cell, holder = found.record.cell, found.record.holder
-    return dict(found.record.data), holder.worker if cell.state is State.CLAIMED and holder else None
 
 
 def _written(path: str) -> float:

@@ -1,12 +1,14 @@
 """All records as a Polars frame, an Arrow table or a DuckDB relation: inbox and shards together, deletions left out."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import BadInput, MissingExtra
+from dibs.index.block import Block
 from dibs.index.frames import MANY_BYTES, frame_of, polars
 from dibs.index.usv import UNIT
-from dibs.index.where import Condition, conditions, place_of
+from dibs.index.where import Condition
 
 if TYPE_CHECKING:
     from dibs.index.index import Index
@@ -14,7 +16,14 @@ if TYPE_CHECKING:
 FORMS = ("polars", "arrow", "duckdb")
 
 
-def read(index: "Index", form: str, *, prefix: str = "", where: Iterable[str] = (), columns: Sequence[str] = ()) -> Any:
+def read(
+    index: "Index",
+    form: str,
+    *,
+    prefix: str = "",
+    where: str | Iterable[str] = (),
+    columns: str | Sequence[str] = (),
+) -> Any:
     if form not in FORMS:
         raise BadInput(f"form {form!r} is not known; use {', '.join(FORMS)}")
     frame = polars().concat([*frames(index, prefix=prefix, where=where, columns=columns)])
@@ -26,45 +35,55 @@ def read(index: "Index", form: str, *, prefix: str = "", where: Iterable[str] = 
 def sql(index: "Index", query: str) -> Any:
     database = _duckdb().connect()
     database.register("records", read(index, "arrow"))
-    return database.sql(query)
+    with query_errors():
+        return database.sql(query)
+
+
+@contextmanager
+def query_errors() -> Iterator[None]:
+    """What DuckDB has against a query, as BadInput."""
+    try:
+        yield
+    except _duckdb().Error as error:
+        first = str(error).strip().partition("\n")[0]
+        raise BadInput(f"the query cannot be run: {first}; the table is `records`, its values are text") from None
 
 
 def frames(
-    index: "Index", *, prefix: str = "", where: Iterable[str] = (), columns: Sequence[str] = ()
+    index: "Index", *, prefix: str = "", where: str | Iterable[str] = (), columns: str | Sequence[str] = ()
 ) -> Iterator[Any]:
-    """Frames of some shards each, so that the whole need not be in memory; at least one, which may be empty."""
+    """Frames of some shards each, so that the whole need not be in memory; at least one, which may be empty. The fields
+    are those that there are when it begins."""
     pl = polars()
-    fields = index.schema.fields
-    wanted = conditions(where, fields)
-    shown = list(columns or index.schema.shown)
-    for name in shown:
-        place_of(name, fields)
-    bodies: list[bytes] = []
+    chosen = index.choose(prefix, where, columns)
+    key, *_ = chosen.fields
+    blocks: list[Block] = []
     size = 0
 
-    def chosen() -> Any:
-        frame = frame_of(bodies, fields)
-        if prefix:
-            frame = frame.filter(pl.col(fields[0]).str.starts_with(prefix))
-        for condition in wanted:
-            frame = frame.filter(_expression(pl, fields[condition.place], condition))
-        return frame.select(shown)
+    def frame() -> Any:
+        fields = max((*(block.fields for block in blocks), tuple(chosen.fields)), key=len)
+        found = frame_of([_fitted(block, len(fields)) for block in blocks], fields)
+        if chosen.prefix:
+            found = found.filter(pl.col(key).str.starts_with(chosen.prefix))
+        for condition in chosen.wanted:
+            found = found.filter(_expression(pl, fields[condition.place], condition))
+        return found.select(chosen.columns)
 
     for block in index.blocks():
         if block is None or not block.lines:
             continue
-        body = memoryview(block.data)[block.start :]
-        bodies.append(_fitted(bytes(body), block.fields, len(fields)))
-        size += len(body)
+        blocks.append(block)
+        size += len(block.data)
         if size > MANY_BYTES:
-            yield chosen()
-            bodies, size = [], 0
-    yield chosen()
+            yield frame()
+            blocks, size = [], 0
+    yield frame()
 
 
-def _fitted(body: bytes, fields: tuple[str, ...], width: int) -> bytes:
-    """With the fields that were added to the schema since it was written."""
-    lacking = width - len(fields)
+def _fitted(block: Block, width: int) -> bytes:
+    """Its lines, with the fields that were added to the schema since it was written."""
+    body = block.data[block.start :]
+    lacking = width - len(block.fields)
     return body.replace(b"\x1e\n", (UNIT + b"\\N") * lacking + b"\x1e\n") if lacking > 0 else body
 
 

@@ -12,10 +12,12 @@ from threading import Lock
 from dibs.errors import BadInput
 
 Instant = tuple[int, str]  # whole seconds since 1970, and the digits after the point
+_T, _Z, _SPACE = b"TZ "
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"(\d{1,12})(?:\.(\d+))?", re.ASCII)
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?(?: ?([Zz]|[+-]\d\d(?::?\d\d)?))?", re.ASCII
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ]((?:[01]\d|2[0-3]):\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?(?: ?([Zz]|[+-]\d\d(?::?\d\d)?))?",
+    re.ASCII,
 )
 
 
@@ -49,15 +51,17 @@ def compare(one: bytes, other: bytes) -> int:
     """Below 0 when `one` is earlier, above when it is later, else 0. BadInput when one is no time."""
     if one == other:
         return 0
-    if len(one) == len(other) > 19 and _form(one) == _form(other) == b"TZ":
+    if (  # 2026-11-15T20:34:05Z, or both with as many digits after a point: these sort as text
+        len(one) == len(other) > 19
+        and one[10] == other[10] == _T
+        and one[-1] == other[-1] == _Z
+        and one[19] in b".Z"
+        and other[19] in b".Z"
+        and one[-2] != _SPACE != other[-2]  # "00.1 Z" is "00.10Z"
+    ):
         return 1 if one > other else -1
     left, right = instant(one.decode(errors="replace")), instant(other.decode(errors="replace"))
     return (left > right) - (left < right)
-
-
-def _form(text: bytes) -> bytes:
-    """TZ for what sorts as text: 2026-11-15T20:34:05Z, with or without digits after a point."""
-    return text[10:11] + text[-1:] if text[19] in b".Z" else b""
 
 
 def text_of(microseconds: int) -> str:

@@ -10,7 +10,7 @@ from argparse import Namespace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dibs.cli.arguments import add_json, duration, whole
+from dibs.cli.arguments import add_json, count, duration, whole
 
 if TYPE_CHECKING:
     from dibs.cli.parser import Parser
@@ -40,7 +40,7 @@ def configure(parser: Parser, command: str) -> None:
     add = parser.add_argument
     add("action", metavar="ACTION", choices=list(MODULES), help=f"one of {', '.join(MODULES)}")
     add("url", metavar="URL", help="the index: a folder, or s3://bucket/indexes/NAME, gs://…, az://…")
-    words = "get, delete: keys; import: a folder or bucket of files; reshard: the new index; sql: the query"
+    words = "get, delete: keys; import: a folder or bucket of files, or one; reshard: the new index; sql: the query"
     add("words", metavar="WORD", nargs="*", default=[], help=words)
     add("--key", metavar="KEY", help="put: the key of the record; get, delete: the same as a word")
     add("--field", metavar="NAME=VALUE", action="append", help="put: a field of it; may be repeated")
@@ -63,14 +63,18 @@ def configure(parser: Parser, command: str) -> None:
     add("--keys", choices=["text", "domain"], help="create, put: how keys are normalised")
     add("--stamps", choices=["writer", "store"], help="create, put: whose clock gives the time to a record without one")
     add("--prefix", metavar="TEXT", help="scan: only keys that begin so")
-    add("--where", metavar="CONDITION", action="append", help="scan: only records with FIELD=VALUE (!= < <= > >= ~)")
+    where = "scan: only records with FIELD=VALUE (!= < <= > >=, ~ contains); may be repeated. Numbers are compared as "
+    where += "numbers, other values as text; a missing one never fits"
+    add("--where", metavar="CONDITION", action="append", help=where)
     add("--columns", metavar="NAMES", help="scan: only these fields, with commas between")
     add("--format", choices=FORMATS, default="jsonl", help="scan: how they are written (jsonl)")
-    add("--output", metavar="FILE", help="scan: write to this file instead of standard output")
+    add("--output", metavar="FILE", help="scan: write to this file, which is replaced when all is there")
     add("--once", action="store_true", help="compact: one random shard, or all when little waits; the default")
     add("--all", action="store_true", help="compact: until nothing waits")
-    add("--watch", action="store_true", help="compact: go on until Ctrl-C")
-    add("--shard", metavar="HEX", help="compact: this shard alone")
+    jobs = "compact --all: in up to N processes (one for each processor, at most 8; on a bucket 1)"
+    add("-j", "--jobs", metavar="N", type=count, help=jobs)
+    add("--watch", action="store_true", help="compact: go on until Ctrl-C or SIGTERM")
+    add("--shard", metavar="HEX", help="compact: this shard alone; waits while others compact it")
     add("--waiting", action="store_true", help="compact: only print which shards have something waiting, a line each")
     add("--idle", metavar="DURATION", type=duration, default=30.0, help="compact --watch: the longest pause (30s)")
     add("--add", metavar="NAME", action="append", help="schema: add this field at the end; may be repeated")

@@ -6,7 +6,6 @@ from argparse import Namespace
 
 from dibs.cli.exits import USAGE, CommandError
 from dibs.index.index import Index
-from dibs.index.schema import KEY, TIME
 
 SETTLED = ("shards", "merge", "keys", "stamps")
 
@@ -17,7 +16,7 @@ def opened(args: Namespace, *, create: bool = False, url: str | None = None) -> 
     if url.partition(":")[0].lower() == "memory":
         raise CommandError("memory: lives inside one process", "a path, such as indexes/domains", USAGE)
     settled = {name: getattr(args, name) for name in SETTLED if getattr(args, name) is not None}
-    return Index(url, key=args.key_field or KEY, time=args.time_field or TIME, create=create, **settled)
+    return Index(url, key=args.key_field, time=args.time_field, create=create, **settled)
 
 
 def names_in(text: str | None) -> list[str]:
@@ -38,10 +37,10 @@ def chosen_keys(args: Namespace) -> list[str]:
     return words(args, "the key") if args.key is None else [args.key, *args.words]
 
 
-def no_words(args: Namespace) -> None:
+def no_words(args: Namespace, example: str | None = None) -> None:
     if args.words:
         raise CommandError(
             f"index {args.action}: {args.words[0]!r} is one word too many",
-            f"dibs index {args.action} {args.url}",
+            example or f"dibs index {args.action} {args.url}",
             USAGE,
         )

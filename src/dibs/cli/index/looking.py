@@ -5,22 +5,25 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 
-from dibs.cli.exits import DONE, FAILED
-from dibs.cli.index.choosing import no_words, opened
+from dibs.cli.exits import DONE, FAILED, USAGE, CommandError
+from dibs.cli.index.choosing import names_in, no_words, opened
+from dibs.cli.index.reading import told
 from dibs.cli.output import clean, emit
 from dibs.cli.tables import pairs, table
 from dibs.config import duration_text
+from dibs.index.statistics import ShardStats
 
-MOST_ROWS = 20
+MOST_ROWS = 256
 
 
 def _stats(args: Namespace) -> int:
     no_words(args)
     with opened(args) as index:
         found = index.stats()
+        code = told(index)
     if args.json:
         emit(found.to_json())
-        return DONE
+        return code
     age = None if found.inbox_age is None else duration_text(round(found.inbox_age))
     rows = [
         ("records", found.records),
@@ -33,12 +36,18 @@ def _stats(args: Namespace) -> int:
         ("set aside", found.damaged or None),
     ]
     print("\n".join(pairs(rows)))
-    busy = sorted((one for one in found.each if one.inbox or one.held_by), key=lambda one: -one.inbox)[:MOST_ROWS]
-    if busy:
-        headers = ["SHARD", "RECORDS", "BYTES", "INBOX", "COMPACTED", "HELD BY"]
-        lines = [[one.shard, one.records, one.bytes, one.inbox, one.compacted_at, one.held_by] for one in busy]
-        print("\n" + "\n".join(table(headers, lines, right=(1, 2, 3))))
-    return DONE
+    shown = sorted(found.each, key=lambda one: (-one.inbox, one.shard))[:MOST_ROWS]
+    if shown:
+        headers = ["SHARD", "RECORDS", "BYTES", "INBOX", "OLDEST", "COMPACTED", "HELD BY"]
+        print("\n" + "\n".join(table(headers, [_row(one) for one in shown], right=(1, 2, 3, 4))))
+    if len(found.each) > len(shown):
+        print(f"and {len(found.each) - len(shown):,} more shards; --json has them all")
+    return code
+
+
+def _row(one: ShardStats) -> list[object]:
+    age = None if one.inbox_age is None else duration_text(round(one.inbox_age))
+    return [one.shard, one.records, one.bytes, one.inbox, age, one.compacted_at, one.held_by]
 
 
 def _verify(args: Namespace) -> int:
@@ -68,6 +77,10 @@ def _repair(args: Namespace) -> int:
 
 def _schema(args: Namespace) -> int:
     no_words(args)
+    for name in args.add or ():
+        if "," in name:
+            each = " ".join(f"--add {part}" for part in names_in(name))
+            raise CommandError(f"schema: --add {name!r} is no field name", f"one --add for each field: {each}", USAGE)
     with opened(args) as index:
         schema = index.add_fields(*args.add) if args.add else index.schema
         root = index.site.root

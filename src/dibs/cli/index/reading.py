@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import IO, Any
+from typing import Any
 
-from dibs.cli.exits import DONE, FAILED, CommandError
+from dibs.cli.exits import DONE, FAILED, USAGE, CommandError
 from dibs.cli.index.choosing import chosen_keys, names_in, no_words, opened, words
+from dibs.cli.index.target import target
 from dibs.cli.output import clean, emit, warn
 from dibs.cli.tables import pairs
 from dibs.index.index import Index
+from dibs.redact import redact
 
 
 def _get(args: Namespace) -> int:
@@ -29,11 +29,13 @@ def _get(args: Namespace) -> int:
                 emit(record)
             else:
                 print("\n".join(pairs([(clean(name), value) for name, value in record.items()])))
-        return _told(index) if found == len(keys) else FAILED
+        return max(told(index), DONE if found == len(keys) else FAILED)
 
 
 def _scan(args: Namespace) -> int:
     no_words(args)
+    if args.json and args.format != "jsonl":
+        raise CommandError(f"scan: --json and --format {args.format} exclude each other", "give one of them", USAGE)
     chosen: dict[str, Any] = {
         "prefix": args.prefix or "",
         "where": args.where or (),
@@ -41,40 +43,35 @@ def _scan(args: Namespace) -> int:
     }
     from dibs.index.formats import write
 
-    with opened(args) as index, _target(args.output) as file:
+    with opened(args) as index, target(args.output) as file:
         write(index, "jsonl" if args.json else args.format, file, **chosen)
-        return _told(index)
+        return told(index)
 
 
-def _told(index: Index) -> int:
+def told(index: Index) -> int:
     """Say what could not be read; the exit code is 1 then."""
     for damage in index.damages:
-        warn(f"dibs: {damage.path} is damaged: {damage.bad} bad records left out; see dibs index verify")
+        if damage.why:
+            warn(f"dibs: {damage.path} is left out: {redact(damage.why)}")
+        else:
+            warn(f"dibs: {damage.path} is damaged: {damage.left}; see dibs index verify")
     return FAILED if index.damages else DONE
 
 
-def _target(path: str | None) -> AbstractContextManager[IO[bytes]]:
-    if path is not None:
-        try:
-            return open(path, "wb")
-        except OSError as error:
-            raise CommandError(f"cannot write {path}: {error.strerror}") from None
-    if sys.stdout is None:
-        raise CommandError("standard output is closed; the result cannot be written")
-    sys.stdout.flush()
-    return nullcontext(sys.stdout.buffer)
-
-
 def _sql(args: Namespace) -> int:
+    from dibs.index.tables import query_errors
+
     (query,) = words(args, "the query", most=1)
     with opened(args) as index:
         answer = index.sql(query)
         if answer is None:
-            return _told(index)
+            return told(index)
         names = list(answer.columns)
-        for row in answer.fetchall():
+        with query_errors():
+            rows = answer.fetchall()
+        for row in rows:
             emit(dict(zip(names, map(_plain, row), strict=True)))
-        return _told(index)
+        return told(index)
 
 
 def _plain(value: Any) -> Any:

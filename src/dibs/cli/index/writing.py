@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dibs.cli.exits import DONE, USAGE, CommandError
@@ -12,14 +12,13 @@ from dibs.cli.output import emit, say
 from dibs.cli.payloads import read_lines
 from dibs.errors import BadInput
 from dibs.index.root import Root
-from dibs.index.schema import KEY, TIME
 from dibs.task import decode
 
 
 def _create(args: Namespace) -> int:
     no_words(args)
     with opened(args, create=True) as index:
-        index.site.insist([args.key_field or KEY, args.time_field or TIME, *names_in(args.fields)])
+        index.site.insist([*index.names, *names_in(args.fields)])
         settled: Root = index.site.root
         if args.json:
             emit({"url": index.site.url, "fields": list(index.schema.shown), **settled._asdict()})
@@ -29,18 +28,17 @@ def _create(args: Namespace) -> int:
 
 
 def _put(args: Namespace) -> int:
-    no_words(args)
+    example = f"dibs index put {args.url} --key KEY --field NAME=VALUE"
+    no_words(args, example)
     if (args.key is None) == (args.jsonl is None):
-        raise CommandError(
-            "put: give --key, or --jsonl", f"dibs index put {args.url} --key KEY --field NAME=VALUE", USAGE
-        )
+        raise CommandError("put: give --key, or --jsonl", example, USAGE)
     with opened(args, create=True) as index:
         if args.jsonl is not None:
             if args.field or args.updated_at:
                 raise CommandError("put: --field and --updated-at go with --key, not with --jsonl", "", USAGE)
             count = index.put_many(_records(args.jsonl), sparse=args.sparse)
         else:
-            index.put(args.key, dict(map(_field, args.field or ())), updated_at=args.updated_at, sparse=args.sparse)
+            index.put(args.key, _fields(args.field or ()), updated_at=args.updated_at, sparse=args.sparse)
             count = 1
     emit({"put": count}) if args.json else say(f"put {count:,}")
     return DONE
@@ -53,6 +51,15 @@ def _delete(args: Namespace) -> int:
             index.delete(key, updated_at=args.updated_at)
     emit({"deleted": len(keys)}) if args.json else say(f"deleted {len(keys):,}")
     return DONE
+
+
+def _fields(texts: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in map(_field, texts):
+        if name in found:
+            raise BadInput(f"field {name!r} is given twice; give it once")
+        found[name] = value
+    return found
 
 
 def _field(text: str) -> tuple[str, str]:
