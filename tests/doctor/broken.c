@@ -1,5 +1,5 @@
 /* A file system that is broken on purpose, put before the real one with LD_PRELOAD: DIBS_BROKEN names the fault.
-   Only paths of the doctor's own folder are met. */
+   Only paths of the doctor's own folder are met, or with DIBS_BROKEN_BELOW those that contain it. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -7,7 +7,10 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +22,10 @@ static int faulty(const char *fault) {
     return chosen && !strcmp(chosen, fault);
 }
 
-static int ours(const char *path) { return path && strstr(path, "/.dibs-doctor-"); }
+static int ours(const char *path) {
+    const char *below = getenv("DIBS_BROKEN_BELOW");
+    return path && strstr(path, below ? below : "/.dibs-doctor-");
+}
 
 static int fd_ours(int fd) {
     char link[64], path[4096];
@@ -48,13 +54,20 @@ static int loosened(const char *path, int flags) {
     return exclusive && faulty("create") && ours(path) && chance(25) ? flags & ~O_EXCL : flags;
 }
 
+/* As a disk whose inodes are used up. */
+static int full(const char *path, int flags) {
+    if (!faulty("full") || !(flags & O_CREAT) || !ours(path) || !strstr(path, "/create/")) return 0;
+    errno = ENOSPC;
+    return 1;
+}
+
 #define OPEN(name)                                                                        \
     int name(const char *path, int flags, ...) {                                          \
         va_list more;                                                                     \
         va_start(more, flags);                                                            \
         mode_t mode = va_arg(more, mode_t);                                               \
         va_end(more);                                                                     \
-        return REAL(name)(path, loosened(path, flags), mode);                             \
+        return full(path, flags) ? -1 : REAL(name)(path, loosened(path, flags), mode);    \
     }
 OPEN(open)
 OPEN(open64)
@@ -65,7 +78,7 @@ OPEN(open64)
         va_start(more, flags);                                                            \
         mode_t mode = va_arg(more, mode_t);                                               \
         va_end(more);                                                                     \
-        return REAL(name)(folder, path, loosened(path, flags), mode);                     \
+        return full(path, flags) ? -1 : REAL(name)(folder, path, loosened(path, flags), mode); \
     }
 OPENAT(openat)
 OPENAT(openat64)
@@ -98,7 +111,50 @@ static int copied(const char *old, const char *new) {
     return 0;
 }
 
+/* When a name was last moved away, for all processes: a table in the file DIBS_BROKEN_TABLE, by the name's hash. */
+#define NAMES 131072
+static volatile uint64_t *moved_at(const char *path) {
+    static volatile uint64_t *table;
+    if (!table) {
+        int fd = REAL(open)(getenv("DIBS_BROKEN_TABLE"), O_RDWR);
+        void *found = mmap(NULL, NAMES * sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (found == MAP_FAILED) abort();
+        close(fd);
+        table = found;
+    }
+    uint64_t hash = 14695981039346656037u;
+    while (*path) hash = (hash ^ (unsigned char) *path++) * 1099511628211u;
+    return table + hash % NAMES;
+}
+
+static uint64_t now(void) {
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return moment.tv_sec * 1000000000ull + moment.tv_nsec;
+}
+
+/* As a server that looks the file up, and changes names later: of two that contend both are let through. One that has
+   no rival is whole or not at all, and one that begins after another has ended finds nothing. */
+static int contested(const char *old, const char *new) {
+    uint64_t began = now();
+    int file = REAL(open)(old, O_RDONLY | O_CLOEXEC);
+    struct timespec moment = {0, 300000};
+    if (chance(2)) nanosleep(&moment, NULL);
+    int code = REAL(rename)(old, new), reason = errno;
+    if (!code) {
+        *moved_at(old) = now();
+    } else if (reason == ENOENT && file >= 0 && *moved_at(old) > began) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        code = REAL(linkat)(AT_FDCWD, path, AT_FDCWD, new, AT_SYMLINK_FOLLOW);
+    }
+    if (file >= 0) close(file);
+    errno = reason;
+    return code;
+}
+
 int rename(const char *old, const char *new) {
+    if (faulty("contested") && ours(new)) return contested(old, new);
     return faulty("rename") && ours(new) && chance(5) ? copied(old, new) : REAL(rename)(old, new);
 }
 
@@ -106,9 +162,12 @@ int renameat(int a, const char *old, int b, const char *new) {
     return faulty("rename") && ours(new) && chance(5) ? copied(old, new) : REAL(renameat)(a, old, b, new);
 }
 
+static int stamped(void) { return faulty("frozen") || faulty("clock") || faulty("coarse"); }
+
 static void bent(struct timespec *stamp) {
     if (faulty("frozen")) { stamp->tv_sec = 1700000000; stamp->tv_nsec = 0; }
     if (faulty("clock")) stamp->tv_sec += 3600;
+    if (faulty("coarse")) { stamp->tv_sec -= stamp->tv_sec % 2; stamp->tv_nsec = 0; }
 }
 
 #define STAT(name, kind)                                                                  \
@@ -125,7 +184,7 @@ STAT(lstat64, stat64)
 #define FSTAT(name, kind)                                                                 \
     int name(int fd, struct kind *found) {                                                \
         int code = REAL(name)(fd, found);                                                 \
-        if (!code && (faulty("frozen") || faulty("clock")) && fd_ours(fd)) bent(&found->st_mtim); \
+        if (!code && stamped() && fd_ours(fd)) bent(&found->st_mtim);          \
         return code;                                                                      \
     }
 FSTAT(fstat, stat)

@@ -5,6 +5,7 @@ import pytest
 from children import environment
 from dibs.clock import SYSTEM
 from dibs.doctor.crew import Crew, NoAnswer
+from dibs.doctor.finding import said
 from dibs.errors import StorageError
 
 
@@ -40,3 +41,12 @@ def test_answers_belong_to_their_orders(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_process_that_cannot_begin_says_why() -> None:
     with Crew("dibs.no_such_module", "here", 1, SYSTEM) as crew, pytest.raises(StorageError, match="no_such_module"):
         crew.one(0, "name")
+
+
+def test_what_happened_and_what_to_do_are_told_apart() -> None:
+    assert said(StorageError("cannot reach x: a; b; check the network")) == (
+        "cannot reach x: a; b",
+        "check the network",
+    )
+    happened, remedy = said(StorageError("a process of the doctor ended: code 1"))
+    assert happened == "a process of the doctor ended: code 1" and remedy

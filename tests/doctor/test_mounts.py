@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dibs.doctor import Level
+from dibs.doctor.folders import syncing
 from dibs.doctor.folders.kinds import ROWS, UNKNOWN
 from dibs.doctor.folders.mounts import mount_of
 
@@ -18,6 +20,10 @@ LIST = """\
 36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw
 37 22 0:45 / /mnt/card ro - tmpfs none rw
 38 22 0:46 / /mnt/odd rw - newfs none rw
+39 22 0:47 / /mnt/s3 rw - fuse mountpoint-s3 rw
+42 22 0:50 / /mnt/rclone rw - fuse.rclone :s3:bucket rw
+40 22 0:48 / /mnt/blob rw - fuse blobfuse2 rw
+41 22 0:49 / /mnt/mac rw - hfsplus /dev/sdb2 rw
 """
 
 
@@ -33,6 +39,10 @@ LIST = """\
         ("/mnt/sshx", "ext4", "ext4", "one"),
         ("/mnt/card/q", "tmpfs", "tmpfs", "one"),
         ("/mnt/odd/q", "newfs", "unknown", ""),
+        ("/mnt/s3/q", "fuse.mountpoint-s3", "S3 through FUSE", "one"),
+        ("/mnt/rclone/q", "fuse.rclone", "rclone mount", "none"),
+        ("/mnt/blob/q", "fuse.blobfuse2", "S3 through FUSE", "one"),
+        ("/mnt/mac/q", "hfsplus", "APFS, HFS+, UFS", "one"),
     ],
 )
 def test_it_is_recognised(path: str, shown: str, row: str, reach: str) -> None:
@@ -50,12 +60,19 @@ def test_a_card_and_a_mount_that_cannot_be_written_are_seen() -> None:
     assert mount_of("/mnt/card/q", LIST).read_only
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(0.002, "wears out"), (0.05, "an SD card")])
+def test_a_card_is_warned_of_whether_it_syncs_slowly_or_not(seconds: float, said: str) -> None:
+    card = mount_of("/mnt/card/q", "36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw")
+    found = syncing._judged("6 files", seconds, seconds, card)
+    assert found.level is Level.WARNING and said in found.happened
+
+
 def test_the_matrix_in_the_documentation_is_the_one_in_the_code() -> None:
     page = (Path(__file__).parents[2] / "docs" / "filesystems.md").read_text(encoding="utf-8")
     shown = re.findall(
-        r"^\| ([^|]+?) \| (many hosts|one host|not known for many) \| (.+?) \| (.+?) \|$", page, re.MULTILINE
+        r"^\| ([^|]+?) \| (many hosts|one host|nobody|not known for many) \| (.+?) \| (.+?) \|$", page, re.MULTILINE
     )
-    reach = {"many": "many hosts", "one": "one host", "": "not known for many"}
+    reach = {"many": "many hosts", "one": "one host", "none": "nobody", "": "not known for many"}
     assert [row[:2] for row in shown] == [(row.name, reach[row.reach]) for row in ROWS]
     for (_, _, _, how), row in zip(shown, ROWS, strict=True):
         assert how.startswith(row.how)

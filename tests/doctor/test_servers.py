@@ -1,6 +1,9 @@
 """What the doctor says of real servers: in order, or with a setting that is not good for a queue."""
 
+import json
+import signal
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -9,9 +12,11 @@ import pytest
 from dibs.doctor import Level, Verdict, examine
 from dibs.doctor.servers import redis
 from dibs.errors import BadInput
-from doctor.broken import doctor, levels, words
-from git.clones import Team, hook
+from doctor.broken import doctor, killed_midway, levels, name_of_one_gone, refusal, words
+from doctor.pooler import Pooler
+from git.clones import Team, git, hook
 from postgres.places import url as postgres_url
+from servers import ports, redis_server
 from servers.server import Server
 from sqs.server import Server as SqsServer
 
@@ -20,10 +25,42 @@ def test_postgres_has_one_winner_and_is_left_as_it_was(postgres: Server) -> None
     report = examine(postgres_url(postgres), quick=True)
     found = {one.check: one.level for one in report.findings}
     assert found.pop("durability") is Level.BAD  # the server of the tests runs without fsync, and the doctor sees it
-    assert {"version", "isolation", "clock", "pooler", "one winner"} == set(found)
+    assert {"version", "isolation", "clock", "pooler", "one winner", "pace"} == set(found)
     assert set(found.values()) == {Level.GOOD}
     with psycopg.connect(postgres.endpoint) as connection:
         left = connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'dibs_doctor_%'").fetchall()
+    assert left == []
+
+
+def test_postgres_without_the_right_to_try_it_is_not_called_safe_for_many_hosts(postgres: Server) -> None:
+    with psycopg.connect(postgres.endpoint, autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'low'").fetchone():
+            connection.execute("CREATE ROLE low LOGIN")
+    report = examine(postgres_url(postgres).replace("//dibs@", "//low@"), quick=True)
+    found = {one.check: one for one in report.findings}
+    assert found["one winner"].level is Level.ONE_HOST
+    assert "permission denied" in found["one winner"].happened and "GRANT CREATE" in found["one winner"].remedy
+    report.findings.remove(found["durability"])  # the server of the tests runs without fsync
+    assert report.verdict is Verdict.ONE
+
+
+def test_a_pooler_is_found_though_it_keeps_one_session(postgres: Server) -> None:
+    url = urlsplit(postgres.endpoint)
+    with Pooler(url.port or 0) as pooler:
+        place = postgres_url(postgres).replace(f":{url.port}/", f":{pooler.port}/")
+        found = {one.check: one for one in examine(place, quick=True).findings}
+        assert found["pooler"].level is Level.WARNING and "?pooler=yes" in found["pooler"].remedy
+        assert found["one winner"].level is Level.GOOD, found["one winner"]
+        found = {one.check: one for one in examine(f"{place}&pooler=yes", quick=True).findings}
+        assert (found["pooler"].level, found["pooler"].happened) == (Level.GOOD, "as said")
+
+
+def test_a_table_that_a_killed_doctor_left_is_dropped(postgres: Server) -> None:
+    table = f"dibs_doctor_{name_of_one_gone('_')}"
+    with psycopg.connect(postgres.endpoint, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {table} (id int)")
+        examine(postgres_url(postgres), quick=True)
+        left = connection.execute("SELECT 1 FROM pg_class WHERE relname = %s", (table,)).fetchall()
     assert left == []
 
 
@@ -46,11 +83,58 @@ def test_redis_has_one_winner_and_is_left_as_it_was(redis_server: Server) -> Non
         assert client.keys(f"*{name}*") == []
 
 
+@pytest.mark.parametrize(
+    ("fsync", "level", "said"),
+    [("no", "warning", "never synced"), ("everysec", "good", "every second"), ("always", "good", "with every write")],
+)
+def test_how_often_redis_syncs_is_asked(tmp_path: Path, fsync: str, level: str, said: str) -> None:
+    port = ports.free()
+    with redis_server.running(tmp_path, port, "--save", "", "--appendonly", "yes", "--appendfsync", fsync):
+        report = examine(f"redis://127.0.0.1:{port}/0?queue=q", quick=True)
+    found = {one.check: one for one in report.findings}
+    assert (found["persistence"].level, said in found["persistence"].happened) == (level, True)
+    assert report.verdict is Verdict.MANY
+    assert report.figures["tasks_per_second"] > 0 and "feeds" in report.advice[0]
+
+
+def test_a_redis_replica_is_not_safe_and_said_so(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    (tmp_path / "second").mkdir()
+    first, second = ports.free(), ports.free()
+    with (
+        redis_server.running(tmp_path / "first", first),
+        redis_server.running(tmp_path / "second", second, "--replicaof", "127.0.0.1", str(first)),
+    ):
+        code, report = doctor(f"redis://127.0.0.1:{second}/0?queue=q", "--quick")
+    assert (code, report["verdict"]) == (1, "not safe")
+    assert report["reason"].startswith("role: this is a replica") and report["remedy"] == "name the primary"
+
+
+def test_interrupted_on_redis_it_clears_up(tmp_path: Path) -> None:
+    import redis as driver
+
+    port = ports.free()
+    with redis_server.running(tmp_path, port), driver.Redis(port=port) as client:
+        killed_midway(f"redis://127.0.0.1:{port}/0?queue=q", lambda: bool(client.keys("*doctor*")), signal.SIGINT)
+        assert client.keys("*doctor*") == []
+
+
 def test_redis_settings_that_lose_tasks_are_named() -> None:
     info = {"redis_version": "7.0", "role": "slave", "aof_enabled": "0", "maxmemory_policy": "allkeys-lru"}
     found = {one.check: one.level for one in redis._settings(info)}
     assert found["role"] is found["eviction"] is Level.BAD
     assert found["persistence"] is Level.WARNING
+
+
+@pytest.mark.parametrize("place", ["redis://127.0.0.1:{}/0?queue=q", "postgres://u@127.0.0.1:{}/db?queue=q"])
+def test_a_server_that_cannot_be_reached_is_no_verdict(place: str) -> None:
+    assert "cannot be reached" in refusal(place.format(ports.free()))
+
+
+def test_a_git_remote_that_cannot_be_reached_is_no_verdict(team: Team) -> None:
+    team.start()
+    team.remote.rename(team.remote.with_name("elsewhere"))
+    refusal(f"specs:{team.folder}/first/.dibs/specs?git=refs")
 
 
 def test_lmdb_is_for_one_host(tmp_path: Path) -> None:
@@ -62,8 +146,11 @@ def test_lmdb_is_for_one_host(tmp_path: Path) -> None:
 
 def test_a_git_remote_has_one_winner_and_is_left_as_it_was(team: Team) -> None:
     team.start()
+    left = f"refs/dibs/cells/doctor-{name_of_one_gone()}-1"
+    git(team.remote, "update-ref", left, "main")
     code, report = doctor(f"specs:{team.folder}/first/.dibs/specs?git=refs", "--quick")
-    assert code == 0
+    assert (code, report["verdict"]) == (0, "safe for many hosts"), report["findings"]
+    assert report["reason"].startswith("refs of the remote")
     assert "one winner each time" in words(report, "refs of the remote")
     assert words(report, "stale ref") == "refused"
     assert not [ref for ref in team.refs() if ref.startswith("refs/dibs/")]
@@ -83,6 +170,32 @@ def test_sqs_hides_what_is_in_hand(sqs_server: SqsServer) -> None:
     assert report.verdict is Verdict.MANY
     assert found["visibility"].level is Level.GOOD
     assert found["queue"].happened.startswith("not there yet")
+
+
+def test_a_queue_that_a_killed_doctor_left_is_deleted(sqs_server: SqsServer) -> None:
+    client = sqs_server.client()
+    client.create_queue(QueueName=f"dibs-doctor-{name_of_one_gone()}")
+    examine(sqs_server.url(), quick=True)
+    assert client.list_queues(QueueNamePrefix="dibs-doctor-").get("QueueUrls", []) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "most", "level", "said"),
+    [("letters", 3, Level.NOTE, "given out 3 times"), ("letters", 20, Level.GOOD, "which is there"),
+     ("nothing", 20, Level.WARNING, "is not there")],
+)  # fmt: skip
+def test_where_sqs_puts_dead_letters_is_looked_up(
+    sqs_server: SqsServer, target: str, most: int, level: Level, said: str
+) -> None:
+    client, name = sqs_server.client(), f"q-{uuid4().hex[:12]}"
+    letters = client.create_queue(QueueName=f"{name}-letters")["QueueUrl"]
+    arn = client.get_queue_attributes(QueueUrl=letters, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": most})
+    client.create_queue(QueueName=name, Attributes={"RedrivePolicy": policy})
+    if target == "nothing":
+        client.delete_queue(QueueUrl=letters)
+    found = {one.check: one for one in examine(sqs_server.url(name), quick=True).findings}
+    assert found["dead letters"].level is level and said in found["dead letters"].happened, found["dead letters"]
 
 
 @pytest.mark.parametrize("url", ["memory:", "http://127.0.0.1:9/q", "unix:/tmp/none/q", "nosuch://x"])

@@ -17,6 +17,7 @@ from dibs.doctor.folders.kinds import row_of
 from dibs.doctor.folders.mounts import Mount
 from dibs.doctor.trust import trust
 from dibs.host import Host, this_host
+from dibs.task import NewTask
 
 FAR = Host(name="far", machine="far", boot="other", space="pid:[far]")
 
@@ -40,12 +41,12 @@ def on(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def asked(folder: Path) -> trusting.Trust:
-    return trust(str(folder), this_host(), SYSTEM.wall())
+    return trust(str(folder), this_host(), SYSTEM.wall)
 
 
 def test_a_local_disk_needs_no_doctor(tmp_path: Path) -> None:
     assert asked(tmp_path) == trusting.Trust()
-    assert trust("redis://localhost/0", this_host(), 0.0) == trusting.Trust()
+    assert trust("redis://localhost/0", this_host(), SYSTEM.wall) == trusting.Trust()
 
 
 def test_a_share_that_the_doctor_has_not_seen_is_worth_a_line(tmp_path: Path, on: Any) -> None:
@@ -75,8 +76,8 @@ def test_a_second_host_is_refused_where_only_one_is_safe(tmp_path: Path, on: Any
         far.push({})
         lease = far.claim(ttl=60)
         assert "far works on it" in asked(tmp_path / "q").refusal
-        assert trust(str(tmp_path / "q"), FAR, SYSTEM.wall()).refusal == ""
-        assert trust(str(tmp_path / "q"), this_host(), SYSTEM.wall() + 1000).refusal == ""  # silent for long
+        assert trust(str(tmp_path / "q"), FAR, SYSTEM.wall).refusal == ""
+        assert trust(str(tmp_path / "q"), this_host(), lambda: SYSTEM.wall() + 1000).refusal == ""  # silent for long
         on("nfs4")
         assert asked(tmp_path / "q").refusal == ""
         assert lease is not None
@@ -100,6 +101,70 @@ def test_the_note_says_what_was_found(tmp_path: Path) -> None:
     path = note.leave(str(tmp_path), report(Level.ONE_HOST), SYSTEM)
     assert path is not None
     assert json.loads(Path(path).read_text())["verdict"] == str(Verdict.ONE)
-    assert note.leave(str(tmp_path / "missing"), report(Level.GOOD), SYSTEM) is None
+    assert note.leave(str(tmp_path / "missing" / "q"), report(Level.GOOD), SYSTEM) == path
     Path(path).write_text("{broken")
     assert note.found(str(tmp_path)) is None
+
+
+def test_a_note_that_cannot_be_read_is_worth_a_line(tmp_path: Path) -> None:
+    (tmp_path / ".dibs-doctor.json").write_text("{broken")
+    found = asked(tmp_path / "q")
+    assert found.refusal == ""
+    assert f"{tmp_path}/.dibs-doctor.json cannot be read; `dibs doctor {tmp_path}/q` writes another" in found.hint
+    note.leave(str(tmp_path), report(Level.GOOD), SYSTEM)
+    assert asked(tmp_path / "q") == trusting.Trust()
+
+
+def test_a_note_that_cannot_be_left_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "q" / ".dibs-doctor.json").mkdir(parents=True)
+    assert note.leave(str(tmp_path / "q"), report(Level.GOOD), SYSTEM) is None
+    assert [path.name for path in (tmp_path / "q").iterdir()] == [".dibs-doctor.json"]
+
+
+@pytest.mark.parametrize("scheme", ["file", "dir"])
+@pytest.mark.parametrize("command", ["work", "claim"])
+def test_no_command_claims_on_a_second_host_where_only_one_is_safe(tmp_path: Path, scheme: str, command: str) -> None:
+    folder = tmp_path / "q"
+    url = f"dir:{folder}?settle=0" if scheme == "dir" else str(folder)
+    if scheme == "dir":
+        folder.mkdir()
+        for name in ("a.txt", "b.txt"):
+            (folder / name).touch()
+    with dibs.open(url, host=FAR) as far:
+        if scheme == "file":
+            far.push_many([NewTask(), NewTask()])
+        assert far.claim(ttl=60) is not None
+        words = {"work": ["work", url, "--until-empty", "--", "true"], "claim": ["claim", url]}[command]
+        refused = dibs_on("fuse.s3fs", *words)
+        assert refused.returncode == 1, refused.stderr
+        assert "is safe on one host only" in refused.stderr and "far works on it" in refused.stderr
+        words.insert(2, "--trust-place")
+        assert dibs_on("fuse.s3fs", *words).returncode == 0
+        words.remove("--trust-place")
+        assert dibs_on("ext4", *words).returncode in (0, 3)
+
+
+def test_dibs_claim_refuses_what_is_not_safe_unless_told_otherwise(tmp_path: Path) -> None:
+    dibs.open(str(tmp_path / "q")).push({})
+    found = report(Level.BAD)
+    found.kind = note.mount_of(str(tmp_path)).shown
+    note.leave(str(tmp_path), found, SYSTEM)
+    words = [sys.executable, "-m", "dibs", "claim", str(tmp_path / "q")]
+    refused = subprocess.run(words, env=environment(), capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "not safe" in refused.stderr and "--trust-place" in refused.stderr
+    done = subprocess.run([*words, "--trust-place"], env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_single_claim_on_a_plain_disk_loads_no_doctor(tmp_path: Path) -> None:
+    dibs.open(str(tmp_path / "q")).push({})
+    words = [sys.executable, "-X", "importtime", "-m", "dibs", "claim", str(tmp_path / "q")]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "dibs.doctor" not in done.stderr
+
+
+def dibs_on(kind: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "doctor.pretend", kind, *words]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True)

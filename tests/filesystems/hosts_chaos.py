@@ -1,8 +1,10 @@
-"""Workers of two "hosts" (other names, boots and clocks) on one folder, killed and stopped. Run as a script:
+"""Processes of two "hosts" on one folder, killed and stopped. Run as a script:
 
-    python -m filesystems.hosts_chaos FOLDER[:FOLDER2] LOGS SEED TASKS      the second: where "far" has it mounted
+    python -m filesystems.hosts_chaos FORM FOLDER[:FOLDER2] LOGS SEED TASKS      the second: where "far" has it mounted
 
-Prints "go" when all tasks are pushed; whoever started it may make the storage fail for a while. Ends when all tasks are
+FORM is file (all tasks are pushed beforehand), keys (both hosts push the same few keys meanwhile) or dir (a folder of
+files).
+Prints "go" when they begin; whoever started it may make the storage fail for a while. Ends when all tasks are
 completed, or after a time; then prints JSON.
 """
 
@@ -12,104 +14,101 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import dibs
-from crash.chaos import judge
-from dibs.host import Host
+from crash.chaos import lines
 from dibs.states import LIVE
 from dibs.task import NewTask
-from hosts.member import WrongClock
+from filesystems.hosts_judge import judged
+from filesystems.hosts_roles import HOSTS, LOTS, TTL, start, url_of
 
-TTL = float(os.environ.get("DIBS_CHAOS_TTL", "4"))
-LOTS = 1_000_000
 MOST_SECONDS = float(os.environ.get("DIBS_CHAOS_SECONDS", "240"))
-HOSTS = {"near": 0.0, "far": 3600.0}  # how wrong their clocks are
 PER_HOST = 2
 
 
-def open_as(path: str, name: str) -> dibs.Queue:
-    host = Host(name=name, machine=name, boot=f"boot-{name}", space=f"pid:[{name}]")
-    clock = WrongClock(HOSTS[name], 500_000.0 if name == "far" else 0.0, by_wall=False)
-    return dibs.open(path, clock=clock, host=host)
+def fill(form: str, mount: str, logs: Path, tasks: int) -> None:
+    with (logs / "push").open("w") as log:
+        if form == "dir":
+            os.mkdir(f"{mount}/in")
+            for number in range(tasks):
+                Path(f"{mount}/in/{number:05}.txt").write_text(f"{number}\n")
+                log.write(f"pushed {number:05}.txt\n")
+        with dibs.open(url_of(form, mount)) as queue:
+            if form == "file":
+                many = [NewTask(payload=n, max_attempts=LOTS, max_deaths=LOTS) for n in range(tasks)]
+                for task in queue.push_many(many):
+                    log.write(f"pushed {task.id}\n")
 
 
-def work(path: str, name: str, log: int) -> None:
-    """A storage that fails is tried again, as any worker does that is to survive it."""
-    queue = None
-    while True:
-        try:
-            queue = queue or open_as(path, name)
-            lease = queue.claim(ttl=TTL, wait=1)
-        except dibs.StorageError:
-            time.sleep(0.05)
-            continue
-        if lease is None:
-            continue
-        os.write(log, f"claimed {lease.id} {lease.epoch}\n".encode())
-        while True:
-            try:
-                lease.complete()
-                os.write(log, f"completed {lease.id} {lease.epoch}\n".encode())
-                break
-            except dibs.LeaseLost:
-                os.write(log, f"refused {lease.id} {lease.epoch}\n".encode())
-                break
-            except dibs.StorageError:
-                time.sleep(0.05)
+class Pack:
+    """The processes of both hosts, `urls`: where each has the queue."""
+
+    def __init__(self, urls: dict[str, str], logs: Path, rng: random.Random) -> None:
+        self._urls, self._logs, self._rng = urls, logs, rng
+        self._started = 0
+        self._stopped: dict[int, float] = {}
+        self._running: dict[int, tuple[str, str]] = {}
+        self.kills = self.stops = 0
+
+    def start(self, role: str, name: str) -> None:
+        self._started += 1
+        self._running[start(role, self._urls[name], self._logs, name, self._started)] = (role, name)
+
+    def harm(self) -> None:
+        pid, luck = self._rng.choice(list(self._running)), self._rng.random()
+        if luck < 0.25 or not self.kills:
+            self.kills += 1
+            self.start(*self._kill(pid))
+        elif (luck < 0.35 or not self.stops) and not self._stopped:
+            os.kill(pid, signal.SIGSTOP)
+            self._stopped[pid], self.stops = time.monotonic() + TTL * 1.7, self.stops + 1
+        for one, when in list(self._stopped.items()):
+            if time.monotonic() > when:
+                os.kill(one, signal.SIGCONT)
+                del self._stopped[one]
+
+    def end(self, *roles: str) -> None:
+        for pid in [pid for pid, (role, _) in self._running.items() if role in roles]:
+            self._kill(pid)
+
+    def _kill(self, pid: int) -> tuple[str, str]:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        self._stopped.pop(pid, None)
+        return self._running.pop(pid)
 
 
-def start(path: str, logs: Path, name: str, number: int) -> int:
-    pid = os.fork()
-    if not pid:
-        try:
-            work(path, name, os.open(logs / f"{number}-{name}", os.O_CREAT | os.O_WRONLY | os.O_APPEND))
-        finally:
-            os._exit(1)
-    return pid
-
-
-def main(folder: str, log_folder: str, seed: str, tasks: str) -> None:
-    rng, logs = random.Random(int(seed)), Path(log_folder)
+def main(form: str, folder: str, log_folder: str, seed: str, tasks: str) -> None:
     near, _, far = folder.partition(":")
-    path, paths = f"{near}/q", {"near": f"{near}/q", "far": f"{far or near}/q"}
-    with dibs.open(path) as queue, (logs / "push").open("w") as log:
-        many = [NewTask(payload=n, max_attempts=LOTS, max_deaths=LOTS) for n in range(int(tasks))]
-        for task in queue.push_many(many):
-            log.write(f"pushed {task.id}\n")
+    urls, logs = {"near": url_of(form, near), "far": url_of(form, far or near)}, Path(log_folder)
+    fill(form, near, logs, int(tasks))
     print("go", flush=True)
-    running = {start(paths[name], logs, name, number): name for name in HOSTS for number in range(PER_HOST)}
-    number, kills, stops = PER_HOST, 0, 0
-    stopped: dict[int, float] = {}
-    until = time.monotonic() + MOST_SECONDS
-    with dibs.open(path) as queue:
+    pack = Pack(urls, logs, random.Random(int(seed)))
+    for name in HOSTS:
+        for _ in range(PER_HOST):
+            pack.start("work", name)
+        if form == "keys":
+            pack.start("produce", name)
+    pushing = form == "keys"
+    seen, until = -1, time.monotonic() + MOST_SECONDS
+    with dibs.open(urls["near"]) as queue:
         while time.monotonic() < until:
             time.sleep(0.15)
+            said = Counter(line[0] for line in lines(logs))
+            if pushing and said["pushed"] >= int(tasks):
+                pack.end("produce")
+                pushing = False
             try:
-                if not any(queue.stats().states[state] for state in LIVE):
+                if not pushing and said["completed"] == seen and not any(queue.stats().states[one] for one in LIVE):
                     break
             except dibs.StorageError:
                 continue
-            pid = rng.choice(list(running))
-            luck = rng.random()
-            if luck < 0.25:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                stopped.pop(pid, None)
-                number, kills = number + 1, kills + 1
-                name = running.pop(pid)
-                running[start(paths[name], logs, name, number)] = name
-            elif luck < 0.35 and not stopped:
-                os.kill(pid, signal.SIGSTOP)
-                stopped[pid], stops = time.monotonic() + TTL * 1.7, stops + 1
-            for one, when in list(stopped.items()):
-                if time.monotonic() > when:
-                    os.kill(one, signal.SIGCONT)
-                    del stopped[one]
-    for pid in running:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    print(json.dumps({"kills": kills, "stops": stops, **judge(path, logs)}))
+            seen = said["completed"]  # looking at a share costs much: only when they seem to have nothing to do
+            pack.harm()
+    pack.end("produce", "work")
+    print(json.dumps({"kills": pack.kills, "stops": pack.stops, **judged(form, urls["near"], logs)}))
 
 
 if __name__ == "__main__":

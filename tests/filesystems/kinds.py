@@ -16,6 +16,7 @@ class Kind(NamedTuple):
     mount: Callable[[Path], AbstractContextManager[Mounted]]
     alone: tuple[str, ...]  # verdicts on one host, any of these
     shared: tuple[str, ...] = ()  # and over two mounts
+    seen: Callable[[Path], AbstractContextManager[Mounted]] | None = None  # mounted so that each sees the other soon
 
 
 LOCAL = {
@@ -25,9 +26,9 @@ LOCAL = {
     "vfat": Kind(lambda folder: mounting.loop(folder, "vfat"), (ONE,)),
     "tmpfs": Kind(mounting.tmpfs, (ONE,)),
     "overlay": Kind(mounting.overlay, (ONE,)),
-    "sshfs": Kind(mounting.sshfs, (ONE,), (ONE,)),
+    "sshfs": Kind(mounting.sshfs, (ONE,), (ONE,), lambda folder: mounting.sshfs(folder, "dir_cache=no")),
 }
-GATEWAYS: dict[str, Callable[[Path, Server], AbstractContextManager[Mounted]]] = {
-    "s3fs": mounting.s3fs,
-    "rclone": mounting.rclone,
+GATEWAYS: dict[str, tuple[Callable[[Path, Server], AbstractContextManager[Mounted]], tuple[str, ...]]] = {
+    "s3fs": (mounting.s3fs, (ONE, UNSAFE)),
+    "rclone": (mounting.rclone, (UNSAFE,)),
 }

@@ -80,7 +80,7 @@ def overlay(folder: Path) -> Iterator[Mounted]:
 
 
 @contextmanager
-def sshfs(folder: Path) -> Iterator[Mounted]:
+def sshfs(folder: Path, *options: str) -> Iterator[Mounted]:
     """Two mounts of one folder, each by a server of its own that is spoken to directly, without ssh."""
     need("sshfs", SFTP)
     script = folder / "ssh"
@@ -89,7 +89,8 @@ def sshfs(folder: Path) -> Iterator[Mounted]:
     (folder / "shared").mkdir()
 
     def mount(point: Path) -> None:
-        run("sshfs", "-o", f"ssh_command={script}", f"host:{folder}/shared", point)
+        given = ",".join((f"ssh_command={script}", *options))
+        run("sshfs", "-o", given, f"host:{folder}/shared", point)
 
     with _twice(folder, mount) as points:
         yield points
@@ -132,6 +133,19 @@ def rclone(folder: Path, server: Server) -> Iterator[Mounted]:
             stack.enter_context(unmounted_after(point))
             _wait_mounted(point)
         yield points
+
+
+@contextmanager
+def two_of(points: Mounted) -> Iterator[Mounted]:
+    """A second path to the same where there is only one: what is of one machine is mounted there again."""
+    if len(points) > 1:
+        yield points
+        return
+    again = points[0].parent / f"{points[0].name}-again"
+    again.mkdir()
+    run("mount", "--bind", points[0], again)
+    with unmounted_after(again):
+        yield [*points, again]
 
 
 @contextmanager

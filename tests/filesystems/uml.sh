@@ -1,6 +1,6 @@
 #!/bin/sh
 # The first process of a User-Mode Linux whose root is the host's: shares a folder by NFS or SMB, mounts it twice, and
-# runs the doctor and a queue over both mounts. KIND, WORK, PYTHON and PYTHONPATH come from the kernel's command line.
+# runs the doctor, queues and an index over both mounts. KIND, WORK, PYTHON, PYTHONPATH, TASKS, FORMS, LEASE and WATCH come from the kernel's command line.
 # What the servers write is kept out of the host by tmpfs.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root PYTHONPATH PYTHONDONTWRITEBYTECODE=1
 exec >"$WORK/log" 2>&1
@@ -25,15 +25,24 @@ chmod 777 "$WORK/vol/share"
 
 case "$KIND" in
 nfs)
-    load nfsd nfs nfsv4
+    load nfsd nfs nfsv4 veth
+    ip netns add far # mounts of one host are one client, to which the server gives no notice of its own changes
+    ip link add near type veth peer name far netns far
+    ip address add 192.0.2.1/24 dev near && ip link set near up
+    ip -n far address add 192.0.2.2/24 dev far && ip -n far link set far up
     mount -t nfsd nfsd /proc/fs/nfsd
-    exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check "127.0.0.1:$WORK/vol/share"
+    exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check "*:$WORK/vol/share"
+    if [ -n "$LEASE" ]; then # so soon it gives the locks of a client that is cut off to others
+        for time in lease grace; do echo "$LEASE" >/proc/fs/nfsd/nfsv4${time}time; done
+    fi
     rpc.mountd -N 3
     rpc.nfsd -N 3 -V 4.2 -U 4 || rpc.nfsd -N 3 4
-    for name in one two; do mount -t nfs4 -o vers=4.2,nosharecache 127.0.0.1:/ "$WORK/vol/$name"; done
+    hostname near
+    mount -t nfs4 -o vers=4.2 192.0.2.1:/ "$WORK/vol/one"
+    nsenter --net=/run/netns/far unshare --uts sh -c "hostname far; mount -t nfs4 -o vers=4.2 192.0.2.1:/ $WORK/vol/two"
     ;;
 smb)
-    load cifs md4 arc4 ecb des_generic sha512 cmac aes ccm gcm hmac md5 nls_utf8
+    load ctr cbc ghash-generic seqiv cifs md4 arc4 ecb des_generic sha512 cmac aes ccm gcm hmac md5 nls_utf8
     mkdir -p "$WORK/vol/samba/private" "$WORK/vol/samba/rpc"
     cat >"$WORK/vol/smb.conf" <<CONF
 [global]
@@ -54,11 +63,13 @@ ncalrpc dir = $WORK/vol/samba/rpc
 path = $WORK/vol/share
 guest ok = yes
 read only = no
+strict sync = yes
+oplocks = no
 force user = root
 CONF
     smbd -D -s "$WORK/vol/smb.conf"
     sleep 3
-    for name in one two; do mount -t cifs -o vers=3.1.1,guest,nosharesock //127.0.0.1/share "$WORK/vol/$name"; done
+    for name in one two; do mount -t cifs -o vers=3.1.1,guest,nosharesock,cache=none //127.0.0.1/share "$WORK/vol/$name"; done
     ;;
 esac
 grep "$WORK/vol" /proc/mounts
@@ -73,11 +84,12 @@ if ! grep -q "$WORK/vol/two" /proc/mounts; then
 fi
 
 cd "$WORK" || exit
-"$PYTHON" -m dibs doctor "$WORK/vol/one" --quick --json --no-note --hosts 2 >report.json 2>begun &
-until grep -q join begun; do sleep 0.2; done
-"$PYTHON" -m dibs doctor "$WORK/vol/two" --join "$(sed 's/.*--join //' begun)"
-wait %1 2>/dev/null || wait
-mkdir -p logs
-DIBS_CHAOS_TTL=8 DIBS_CHAOS_SECONDS=90 "$PYTHON" -m filesystems.hosts_chaos "$WORK/vol/one:$WORK/vol/two" "$WORK/logs" 1 "$TASKS" >chaos.json 2>chaos.err
+(
+    sleep "$WATCH" # it will be ended soon: where do processes hang?
+    for one in /proc/[0-9]*; do
+        grep -q '^State:.D' "$one/status" 2>/dev/null && tr '\0' ' ' <"$one/cmdline" && cat "$one/stack"
+    done
+) &
+"$PYTHON" -m filesystems.in_uml "$WORK" "$TASKS" $(echo "$FORMS" | tr , ' ')
 echo finished
 leave

@@ -91,6 +91,7 @@ class Crew:
     """`acts`: the module whose functions they run. Use it as a context."""
 
     def __init__(self, acts: str, place: Any, size: int, clock: Clock) -> None:
+        self._clock = clock
         self._members: list[Member] = []
         self.size = size
         try:
@@ -118,8 +119,9 @@ class Crew:
         return self.hear(number)
 
     def all(self, act: str, members: Sequence[int] | None = None, **values: Any) -> list[Any]:
-        """The answers of all, told at the same time."""
+        """The answers of all, told at the same time. `at`, where an act has it, is when they begin."""
         chosen = range(self.size) if members is None else members
         for number in chosen:
             self.tell(number, act, **values)
-        return [self.hear(number) for number in chosen]
+        ahead = max(0.0, values.get("at", 0.0) - self._clock.boottime())
+        return [self.hear(number, ahead + ANSWER_SECONDS) for number in chosen]

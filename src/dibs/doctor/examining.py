@@ -1,12 +1,12 @@
 """From a URL to a report: which checks its backend needs."""
 
-import os
 import random
 from collections.abc import Callable
 from importlib import import_module
 
 from dibs.clock import SYSTEM, Clock
-from dibs.doctor.report import Report
+from dibs.doctor.place import folder_of, named, settings
+from dibs.doctor.report import Report, Verdict
 from dibs.errors import BadInput
 from dibs.queues import BACKENDS, split_url
 from dibs.redact import redact
@@ -38,7 +38,8 @@ def examine(
     clock: Clock = SYSTEM,
     rng: random.Random | None = None,
 ) -> Report:
-    """`tell` hears what is being tried. `hosts` above 1 waits for so many, see `folders.hosting`; folders only."""
+    """`tell` hears what is being tried. `hosts` above 1 waits for so many, see `folders.hosting`; folders only.
+    StorageError when it cannot be tried at all: it is out of reach, or this user may not write there."""
     scheme = split_url(url)[0]
     if scheme not in BACKENDS:
         raise BadInput(
@@ -49,27 +50,32 @@ def examine(
     if hosts > 1 and scheme not in _FOLDERS[:3]:
         raise BadInput(f"--hosts and --join are for folders that hosts share, not for {scheme}:")
     rng = rng or random.Random()
-    report = Report(place=redact(url), hosts=hosts)
-    start = clock.boottime()
+    report = Report(place=redact(url), hosts=hosts, begun=clock.boottime())
     if scheme in _FOLDERS:
         _folder(report, url, clock, rng, tell, quick=quick, hosts=hosts)
     else:
         module, name = _SERVERS[scheme]
         getattr(import_module(module), name)(report, url, clock, rng, tell, quick=quick)
-    report.seconds = clock.boottime() - start
+    if report.verdict is Verdict.UNSAFE:
+        report.advice.clear()  # on how to work where nobody should
+    report.seconds = clock.boottime() - report.begun
     return report
 
 
 def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Tell, *, quick: bool, hosts: int) -> None:
+    from dibs.doctor.folders import missing, pace
     from dibs.doctor.folders.battery import examine_folder
 
-    scheme, path, _ = split_url(url)
+    scheme, _, _ = split_url(url)
     more = []
     if scheme == "lmdb":
         from dibs.doctor.servers import lmdb
 
         more.append(("transactions", lmdb.check))
-    given = _settings(url)
+    given = settings(url)
+    through_git = scheme == "specs" and bool(given.get("git"))
+    paced = pace.check if scheme == "file" else pace.by_queue(scheme)
+    report.findings += missing.check(named(url))
     examine_folder(
         report,
         folder_of(url),
@@ -79,29 +85,10 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
         quick=quick,
         hosts=hosts,
         more=more,
+        paced=None if through_git else paced,
         needs_locks=scheme != "file",
     )
-    if scheme == "specs" and given.get("git"):
+    if through_git:
         from dibs.doctor.servers.git import examine_remote
 
-        examine_remote(report, path or ".dibs/specs", given.get("remote", ""), clock, rng, tell, quick=quick)
-
-
-def folder_of(url: str) -> str:
-    """Where a queue of files does its compare-and-set: its own folder, or that of its leases or locks."""
-    scheme, path, _ = split_url(url)
-    given = _settings(url)
-    path = path.removeprefix("//") if scheme == "lmdb" else path
-    if scheme == "dir":
-        path = given.get("leases") or f"{path.rstrip('/')}.leases"
-    elif scheme == "specs":
-        path = given.get("locks") or path or ".dibs/specs"
-    if not path:
-        raise BadInput(f"{redact(url)!r} names no folder; write {scheme}:PATH")
-    return os.path.abspath(path)
-
-
-def _settings(url: str) -> dict[str, str]:
-    from urllib.parse import parse_qsl
-
-    return dict(parse_qsl(split_url(url)[2], keep_blank_values=True))
+        examine_remote(report, named(url), given.get("remote", ""), clock, rng, tell, quick=quick)

@@ -21,3 +21,11 @@ class Finding:
     level: Level = Level.GOOD
     remedy: str = ""
     many: bool = False  # it shows that several hosts may use the place
+    passing: bool = False  # of this moment only, such as a full disk: it says nothing about the place
+
+
+def said(error: Exception) -> tuple[str, str]:
+    """(what happened, what to do), out of a line that says both."""
+    text = str(error)
+    happened, semicolon, remedy = text.rpartition("; ")
+    return (happened, remedy) if semicolon else (text, "look at the storage's log, and try again")

@@ -7,6 +7,8 @@ import json
 import sys
 from importlib import import_module
 
+from dibs.errors import DibsError
+
 
 def main(module: str) -> None:
     place = json.loads(sys.stdin.readline())
@@ -17,7 +19,7 @@ def main(module: str) -> None:
         try:
             said["answer"] = getattr(acts, order.pop("act"))(**order)
         except Exception as error:  # told to whoever asked; nobody else would hear of it
-            said["error"] = f"{type(error).__name__}: {error}"
+            said["error"] = str(error) if isinstance(error, DibsError) else f"{type(error).__name__}: {error}"
         sys.stdout.write(json.dumps(said) + "\n")
         sys.stdout.flush()
 

@@ -15,12 +15,12 @@ LATE_SECONDS = 6.0
 _SPIN_SECONDS = 0.0003
 
 
-def rounds(count: int, at: float, step: float, clock: Clock) -> Iterator[int]:
+def rounds(count: int, at: float, step: float, clock: Clock, late: float = LATE_SECONDS) -> Iterator[int]:
     """The numbers of the rounds, each at its moment (boottime): the last bit is waited for without sleeping, so that
     those on different processors begin at once. Who falls far behind stops: the storage takes no more."""
     for number in range(count):
         moment = at + number * step
-        if clock.boottime() > at + count * step + LATE_SECONDS:
+        if clock.boottime() > at + count * step + late:
             return
         clock.sleep(max(0.0, moment - clock.boottime() - _SPIN_SECONDS))
         while clock.boottime() < moment:

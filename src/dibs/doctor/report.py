@@ -23,6 +23,8 @@ class Report:
     figures: dict[str, float] = field(default_factory=dict)
     advice: list[str] = field(default_factory=list)
     hosts: int = 1
+    steps: str = "rename"  # or "marker": how file: queues there must take them
+    begun: float = 0.0  # boottime
     seconds: float = 0.0
 
     @property
@@ -54,6 +56,11 @@ class Report:
         return found.remedy
 
     @property
+    def lasting(self) -> bool:
+        """It tells what the place is like, not what was in the way just now."""
+        return not any(one.level is Level.BAD and one.passing for one in self.findings)
+
+    @property
     def warnings(self) -> list[Finding]:
         return [one for one in self.findings if one.level is Level.WARNING]
 
@@ -66,4 +73,5 @@ class Report:
         record = asdict(self)
         record["findings"] = [asdict(finding) for finding in self.findings]
         record["seconds"] = round(self.seconds, 1)
+        del record["begun"]
         return {**record, "verdict": str(self.verdict), "safe": self.safe, "reason": self.reason, "remedy": self.remedy}

@@ -4,62 +4,110 @@ A look at the mount, the doctor's note and the sessions; nothing is tried, so it
 """
 
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from dibs.doctor import note
-from dibs.doctor.examining import folder_of
-from dibs.doctor.folders.ground import existing
-from dibs.doctor.folders.mounts import mount_of
+from dibs.doctor.folders.mounts import existing, mount_of
+from dibs.doctor.machines import other_machine
+from dibs.doctor.place import folder_of
 from dibs.doctor.report import Verdict
-from dibs.errors import BadInput
+from dibs.errors import BadInput, StorageError
 from dibs.host import Host
 from dibs.queues import split_url
+from dibs.stores.shared import file_store
 from dibs.task import decode
 from dibs.values import dataclass
 
 SILENT_SECONDS = 120.0
-_FOLDERS = ("file", "dir", "specs")
+FOLDERS = ("file", "dir", "specs")
+_LEASE = ".lease"  # of a task of `dir:` that is held
+_FOR_ONE = ("one", "none")
+_ELSEWHERE = "use another place (docs/guides/choosing.md)"
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
     refusal: str = ""  # why nobody should work here
     hint: str = ""  # worth a line
+    remedy: str = _ELSEWHERE  # of the refusal
 
 
-def trust(url: str, host: Host, now: float) -> Trust:
-    """`now`: by the storage's own clock, as `store_time` of the queue says."""
+def trust(url: str, host: Host, now: Callable[[], float]) -> Trust:
+    """`now`: the storage's own clock, as `store_time` of the queue says."""
     scheme = split_url(url)[0]
-    if scheme not in _FOLDERS:
+    if scheme not in FOLDERS:
         return Trust()
     folder = folder_of(url)
     mount, left = mount_of(existing(folder)), note.found(existing(folder))
+    again = f"run `dibs doctor {folder}` again if that is mended, {_ELSEWHERE}"
     if left is not None and left.verdict is Verdict.UNSAFE:
-        return Trust(refusal=f"the doctor found on {left.at} that {folder} is not safe: {left.reason}")
-    for_one = left.verdict is Verdict.ONE if left is not None else mount.row.shared and mount.row.reach == "one"
-    if for_one and scheme == "file" and (other := _other_host(folder, host, now)):
+        return Trust(refusal=f"the doctor found on {left.at} that {folder} is not safe: {left.reason}", remedy=again)
+    if left is not None and left.steps == "marker" and scheme == "file" and not _has_markers(folder):
+        return Trust(
+            refusal=f"the doctor found on {left.at} that steps need markers in {folder}, and this queue goes without",
+            remedy=f"dibs move {folder} '{folder}-marked?steps=marker', and work on that",
+        )
+    for_one = left.verdict is Verdict.ONE if left is not None else mount.row.shared and mount.row.reach in _FOR_ONE
+    if for_one and scheme in _SESSIONS and (other := _other_host(_SESSIONS[scheme](folder), host, now)):
         why = left.reason if left is not None else f"{mount.shown}: {mount.row.why}"
-        return Trust(refusal=f"{folder} is safe on one host only ({why}), and {other} works on it")
+        refusal = f"{folder} is safe on one host only ({why}), and {other} works on it"
+        return Trust(refusal=refusal, remedy=again if left is not None else _ELSEWHERE)
+    if left is None and (path := note.unreadable(existing(folder))):
+        return Trust(hint=f"the doctor's note {path} cannot be read; `dibs doctor {folder}` writes another")
     if left is None and mount.kind and mount.row.shared:
         return Trust(hint=f"the doctor has not seen this {mount.shown} yet; `dibs doctor {folder}` tries it out")
     return Trust()
 
 
-def _other_host(folder: str, host: Host, now: float) -> str:
-    """The name of another host with a worker here that has beaten of late."""
-    workers = f"{folder}/workers"
+def _has_markers(folder: str) -> bool:
     try:
-        names = os.listdir(workers)
-    except OSError:
-        return ""
-    for name in names:
-        path = f"{workers}/{name}"
+        with open(f"{folder}/dibs.json", "rb") as file:
+            return bool(decode(file.read()).get("steps") == "marker")
+    except FileNotFoundError:
+        return True  # it will be made with them
+    except (OSError, BadInput, AttributeError):
+        return False
+
+
+def _other_host(sessions: Iterator[tuple[str, Any]], host: Host, now: Callable[[], float]) -> str:
+    """The name of another host with a worker here that has beaten of late."""
+    for path, record in sessions:
         try:
-            with open(path, "rb") as file:
-                record = decode(file.read())
-            fresh = now - os.stat(path).st_mtime < max(SILENT_SECONDS, 2 * float(record["ttl"]))
-            other = record["machine"] != host.machine and record["boot"].split("/")[0] != host.boot.split("/")[0]
-            if fresh and other and not record.get("ended"):
+            if record.get("ended") or not other_machine(record, host):
+                continue
+            if now() - os.stat(path).st_mtime < max(SILENT_SECONDS, 2 * float(record["ttl"])):
                 return str(record["host"])
-        except (OSError, BadInput, KeyError, TypeError, ValueError, AttributeError):
+        except (OSError, KeyError, TypeError, ValueError, AttributeError):
             continue
     return ""
+
+
+def _workers(folder: str) -> Iterator[tuple[str, Any]]:
+    """Of `file:`: a file for each session."""
+    for path in _files(f"{folder}/workers"):
+        try:
+            with open(path, "rb") as file:
+                yield path, decode(file.read())
+        except (OSError, BadInput):
+            continue
+
+
+def _holders(folder: str) -> Iterator[tuple[str, Any]]:
+    """Of `dir:`: in the lease of each task that is held."""
+    store = file_store(folder)
+    for path in _files(folder, _LEASE):
+        try:
+            yield path, decode(store.read(path))["lease"]
+        except (StorageError, BadInput, KeyError, TypeError):
+            continue
+
+
+def _files(folder: str, ending: str = "") -> list[str]:
+    try:
+        return [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(ending)]
+    except OSError:
+        return []
+
+
+_SESSIONS: dict[str, Callable[[str], Iterator[tuple[str, Any]]]] = {"file": _workers, "dir": _holders}

@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Callable, Iterator
-from statistics import median
 
 from dibs.clock import Clock
-from dibs.doctor.buckets import after, conditions
+from dibs.doctor.buckets import after, answers, conditions, times
+from dibs.doctor.buckets.acts import PACED, paced
 from dibs.doctor.buckets.ground import Ground, prepared
 from dibs.doctor.crowd import fed
-from dibs.doctor.finding import Finding, Level
-from dibs.doctor.folders.times import skewed
+from dibs.doctor.finding import Finding, Level, said
 from dibs.doctor.report import Report
 from dibs.errors import StorageError
 
@@ -22,8 +21,9 @@ def examine_bucket(
     report.kind = "bucket"
     checks: list[tuple[str, Callable[[Ground], Iterator[Finding]]]] = [
         ("conditional writes", conditions.check),
+        ("answers", answers.check),
         ("reading and listing after writing", after.check),
-        ("clock", _clock),
+        ("clock", times.check),
         ("pace", _pace),
     ]
     try:
@@ -35,7 +35,12 @@ def examine_bucket(
                     break  # no queue can be here, whatever else it does
             report.figures |= ground.figures
     except StorageError as error:
-        report.findings.append(Finding(check="bucket", tried="begun", happened=str(error), level=Level.BAD))
+        if not report.findings:
+            raise  # it is not there, or out of reach: nothing was found out about it
+        happened, remedy = said(error)
+        report.findings.append(
+            Finding(check="bucket", tried="begun", happened=happened, level=Level.BAD, remedy=remedy)
+        )
     rate = report.figures.get("tasks_per_second")
     if rate:
         report.advice.append(
@@ -44,29 +49,9 @@ def examine_bucket(
         )
 
 
-def _clock(ground: Ground) -> Iterator[Finding]:
-    stamps, skews = [], []
-    for number in range(2):
-        ground.written(f"clock/{number}", "x")
-        found = ground.bucket.get(f"clock/{number}")
-        if found is not None:
-            stamps.append(found.modified)
-            skews.append(found.modified - ground.clock.wall())
-    if not stamps:
-        return
-    whole = all(stamp == int(stamp) for stamp in stamps)
-    shown = "whole seconds" if whole else "parts of seconds"
-    yield Finding(check="LastModified", tried=f"{len(stamps)} objects", happened=shown)
-    skew = median(skews) + (0.5 if whole else 0.0)
-    ground.figures["clock_skew_seconds"] = round(skew, 1)
-    yield skewed(skew, "store")
-    yield Finding(
-        check="conditional delete", tried="no", happened="dibs never relies on it: servers differ", level=Level.NOTE
-    )
-
-
 def _pace(ground: Ground) -> Iterator[Finding]:
     seconds = 0.5 if ground.quick else 2.0
+    ground.will_make(paced(me, number) for me in range(ground.crew.size) for number in range(PACED))
     rate = sum(done / taken for done, taken in ground.crew.all("put", seconds=seconds))
     ground.figures |= {"puts_per_second": round(rate, 1), "tasks_per_second": round(rate / REQUESTS, 1)}
     words = f"{rate:,.0f} writes/s, one in {ground.figures['put_seconds'] * 1000:.0f} ms"

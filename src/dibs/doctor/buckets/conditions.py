@@ -8,23 +8,43 @@ from dibs.doctor.finding import Finding, Level
 from dibs.doctor.race import LOST, WON, tally
 
 MOST = 100
+ONCE = 5
 REMEDY = "use a server that honours conditional writes, such as Amazon S3, MinIO, SeaweedFS or Cloudflare R2"
 
 
 def check(ground: Ground) -> Iterator[Finding]:
+    """First whether the condition is honoured at all: a store that ignores it may be too slow to be raced."""
+    ignored = _ignored(ground)
+    if ignored is not None:
+        yield ignored
+        return
     count = ground.rounds(MOST)
+    ground.will_make(f"create/{number}" for number in range(count))
     answers = ground.crew.all("create", count=count, at=ground.at(), step=ground.step)
     created = _judged(ground, "If-None-Match: *", "create", answers)
     yield created
     if created.level is Level.BAD:
         return
-    tags = [
-        ground.bucket.put(f"replace/{number}", "first\n")[1] or ground.tag(f"replace/{number}")
-        for number in range(count)
-    ]
+    keys = [f"replace/{number}" for number in range(ground.rounds(MOST))]
+    for key in keys:
+        ground.written(key, "first\n")
+    tags = [ground.tag(key) for key in keys]
     answers = ground.crew.all("replace", tags=tags, at=ground.at(), step=ground.step)
     yield _judged(ground, "If-Match", "replace", answers)
     yield _stale(ground, tags)
+
+
+def _ignored(ground: Ground) -> Finding | None:
+    """An object that is there is created again, by another process: that must be refused, and change nothing."""
+    for number in range(ONCE):
+        key = f"again/{number}"
+        if not ground.written(key, "first\n"):
+            continue
+        if ground.crew.one(number % ground.crew.size, "create_again", key=key, body="second\n") == WON:
+            words = "what was there could be created again: condition is ignored"
+            tried = f"{'an object' if not number else f'{number + 1} objects'}, twice"
+            return Finding(check="If-None-Match: *", tried=tried, happened=words, level=Level.BAD, remedy=REMEDY)
+    return None
 
 
 def _judged(ground: Ground, name: str, act: str, answers: list[list[str]]) -> Finding:
@@ -32,7 +52,9 @@ def _judged(ground: Ground, name: str, act: str, answers: list[list[str]]) -> Fi
     tried = f"{len(answers)} processes, {found.rounds} rounds"
     refused, late, lost = (0, 0, 0) if found.double else _compared(ground, act, answers)
     wrong = ""
-    if found.double:
+    if not found.rounds:
+        wrong = "no round came to its end: the store is too slow to try it"
+    elif found.double:
         wrong = (
             f"{found.double} of {found.rounds} rounds had several winners (up to {found.most}): condition is ignored"
         )

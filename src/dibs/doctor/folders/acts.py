@@ -1,17 +1,26 @@
 """What the contending processes do in a folder. `at`, `step`: when the first round is, and how far apart they are."""
 
 import os
+import random
+from errno import EBUSY, ESTALE
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dibs.clock import SYSTEM
+from dibs.clock import SYSTEM, Clock
 from dibs.doctor.race import rounds, word_of
 from dibs.errors import StorageError
+from dibs.queues import open_queue
 from dibs.stores.files import FileStore
+from dibs.stores.shared import file_store
 from dibs.stores.store import Changed
+
+if TYPE_CHECKING:
+    from dibs.queues.files.marked import MarkedCells
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 _ADD_SECONDS = 5.0
+_STEP_SECONDS = 3.0
+_KEPT = 100  # files of each who measures the pace
 WHOLE = b"dibs" * 300 + b"\n"
 
 
@@ -48,10 +57,29 @@ class Acts:
             for number in rounds(count, at, step, self._clock)
         ]
 
+    def marked(self, me: int, count: int, at: float, step: float, mark: str = "") -> list[str]:
+        """As `rename`, but one after the other, by the code of a queue with markers."""
+        cells = _marked_cells(self._folder, f"{mark}{me}", self._clock)
+
+        def move(number: int) -> None:
+            source = f"{self._folder}/marked/{number:032x}"
+            until = self._clock.boottime() + _STEP_SECONDS
+            try:
+                while (moved := cells.attempt(source, f"{source}.{mark}{me}")) is None:
+                    if self._clock.boottime() > until:
+                        raise OSError(EBUSY, "a marker stays")
+                    self._clock.sleep(0.002)
+            except StorageError as error:
+                raise OSError(ESTALE, "what is gone is still shown") from error
+            if not moved:
+                raise FileNotFoundError
+
+        return [word_of(partial(move, number), FileNotFoundError) for number in rounds(count, at, step, self._clock)]
+
     def count(self, me: int, count: int, at: float, step: float) -> list[int]:
         """Add one to a number so many times, as key cells and leases of `dir:` are changed: under a lock, from the
         version that was seen. (how often it was done, how often the storage said no)"""
-        store = FileStore(f"{self._folder}/locks", clock=self._clock)
+        store = file_store(f"{self._folder}/locks", clock=self._clock)
         done = refused = 0
         for _ in rounds(count, at, step, self._clock):
             until = min(self._clock.boottime(), at + count * step) + _ADD_SECONDS
@@ -129,9 +157,41 @@ class Acts:
         os.makedirs(folder, exist_ok=True)
         done, start = 0, self._clock.boottime()
         while (now := self._clock.boottime()) - start < seconds:
-            _one(f"{folder}/{done}", sync=sync)
+            path = f"{folder}/{done % _KEPT}"
+            if done >= _KEPT:
+                os.unlink(f"{path}.completed")
+            _one(path, sync=sync)
             done += 1
         return [done, now - start]
+
+    def work(self, me: int, url: str, seconds: float) -> list[float]:
+        """Tasks of a queue, pushed, claimed and completed one by one. (how many, in how many seconds)"""
+        with open_queue(url) as queue:
+            made = done = 0
+            start = self._clock.boottime()
+            while (now := self._clock.boottime()) - start < seconds:
+                queue.push({}, key=f"task-{me}-{made}")
+                made += 1
+                lease = queue.claim()
+                if lease is not None:
+                    lease.complete()
+                    done += 1
+        return [done, now - start]
+
+
+def _marked_cells(folder: str, me: str, clock: Clock) -> "MarkedCells":
+    from dibs.host import this_host
+    from dibs.queues.files.fs import LocalFs
+    from dibs.queues.files.layout import Layout
+    from dibs.queues.files.marked import MarkedCells
+    from dibs.queues.files.markers import Markers
+
+    fs, layout = LocalFs(), Layout(folder, 1)
+    markers = Markers(
+        fs, layout, clock, this_host(), random.Random(), lambda: fs.server_time(f"{folder}/clock-{me}"), fs.mkdir
+    )
+    markers.give_up_seconds = _STEP_SECONDS
+    return MarkedCells(fs, layout, clock, markers, sync=False)
 
 
 def added(store: FileStore) -> int | None:

@@ -7,6 +7,7 @@ from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.acts import WHOLE
 from dibs.doctor.folders.exclusive import ELSEWHERE
 from dibs.doctor.folders.ground import Ground
+from dibs.mounts import on_share
 
 _WATCHERS = 2
 _REPLACING = "replacing rename"
@@ -55,8 +56,9 @@ def _replaced(ground: Ground) -> Finding:
         remedy = "prefer another place for keys, dir: and specs:"
         return Finding(check=_REPLACING, tried=tried, happened=words, level=Level.WARNING, remedy=remedy)
     if refused and not seen["part"]:
-        happened = f"{refused} were refused while others read the file ({words}): heartbeats are late, keys fail"
-        remedy = "push without keys, use neither dir: nor specs: here, and give workers a --ttl of a minute or more"
+        fails = "specs:" if on_share(folder) else "keys, dir: and specs:"
+        happened = f"{refused} were refused while others read the file ({words}): heartbeats are late, {fails} may fail"
+        remedy = f"do without {fails} here, and give workers a --ttl of a minute or more"
         return Finding(check=_REPLACING, tried=tried, happened=happened, level=Level.WARNING, remedy=remedy)
     return _judged(_REPLACING, tried, seen, {"none": "missing in between", "part": "in part"})
 

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dibs.clock import Clock
 from dibs.doctor.crew import NoAnswer
-from dibs.doctor.finding import Finding, Level
+from dibs.doctor.finding import Finding, Level, said
 from dibs.doctor.folders import atomic, exclusive, kind, locks, names, pace, room, syncing, times, visible
-from dibs.doctor.folders.ground import Ground, existing, prepared
-from dibs.doctor.folders.mounts import mount_of
-from dibs.doctor.report import Report
+from dibs.doctor.folders.ground import Ground, prepared
+from dibs.doctor.folders.mounts import existing, mount_of
+from dibs.doctor.report import Report, Verdict
 from dibs.errors import StorageError
 
+ENOUGH_SECONDS = 20.0  # for what is wrong already: a fault is to be named while somebody waits
 Tell = Callable[[str], None]
 Check = Callable[[Ground], Iterator[Finding]]
 
@@ -26,9 +27,11 @@ def examine_folder(
     quick: bool,
     hosts: int = 1,
     more: Sequence[tuple[str, Check]] = (),
+    paced: Check | None = pace.check,
     needs_locks: bool = True,
 ) -> None:
-    """`more`: what a backend needs beyond a folder. `needs_locks`: not only for keys."""
+    """`more`: what a backend needs beyond a folder. `paced`: how its pace is measured, where it is that of the folder.
+    `needs_locks`: not only for keys."""
     mount = mount_of(existing(place))
     report.kind = mount.shown
     report.findings += kind.check(mount)
@@ -42,8 +45,9 @@ def examine_folder(
         ("time stamps and clock", times.check),
         ("visibility", visible.check),
         ("sync", lambda ground: syncing.check(ground, mount)),
-        ("pace", pace.check),
     ]
+    if paced is not None:
+        checks.append(("pace", paced))
     if hosts > 1:
         from dibs.doctor.folders import hosting
 
@@ -54,12 +58,28 @@ def examine_folder(
             ground.needs_locks = needs_locks
             for name, check in checks:
                 tell(name)
-                if not _add(report, name, ground, check):
+                if not _add(report, name, ground, check) or not report.lasting:
+                    break
+                if exclusive.hopeless(report) and clock.boottime() - report.begun > ENOUGH_SECONDS:
+                    words = f"that was {ENOUGH_SECONDS:g} s of trying, and it is not safe"
+                    report.findings.append(Finding(check="the rest", tried="no", happened=words, level=Level.NOTE))
                     break
             report.figures |= ground.figures
+            exclusive.relieve(report)
     except StorageError as error:
+        if isinstance(error.__cause__, PermissionError) and report.verdict is not Verdict.UNSAFE:
+            raise  # what this user may do says nothing about the place
+        happened, remedy = said(error)
+        full = room.is_full(happened)
         report.findings.append(
-            Finding(check="writing", tried="once", happened=str(error), level=Level.BAD, remedy="see above")
+            Finding(
+                check="writing",
+                tried="once",
+                happened=happened,
+                level=Level.BAD,
+                passing=full,
+                remedy=room.MORE if full else remedy,
+            )
         )
     report.advice += pace.advice(report.figures)
 
@@ -69,8 +89,10 @@ def _add(report: Report, name: str, ground: Ground, check: Check) -> bool:
     try:
         report.findings += check(ground)
     except (OSError, StorageError, ValueError) as error:
-        words = f"could not be tried: {error}"
-        remedy = "look at the mount and the server's log"
-        report.findings.append(Finding(check=name, tried="begun", happened=words, level=Level.BAD, remedy=remedy))
+        words, full = f"could not be tried: {error}", room.is_full(str(error))
+        remedy = room.MORE if full else "look at the mount and the server's log"
+        report.findings.append(
+            Finding(check=name, tried="begun", happened=words, level=Level.BAD, remedy=remedy, passing=full)
+        )
         return not isinstance(error, NoAnswer)
     return True

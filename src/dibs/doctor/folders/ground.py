@@ -8,12 +8,15 @@ from contextlib import contextmanager, suppress
 
 from dibs.clock import Clock
 from dibs.doctor.crew import Crew
+from dibs.doctor.folders.mounts import existing
+from dibs.doctor.traces import LEFT_SECONDS, is_left, new_name
 from dibs.stores.refusal import refusals
 
 PREFIX = ".dibs-doctor-"
 ACTS = "dibs.doctor.folders.acts"
 CREW = 6
-_LEFT_SECONDS = 86400.0
+OWNER = "owner"
+_REMOVE_TRIES = 10
 
 
 class Ground:
@@ -27,6 +30,7 @@ class Ground:
         self.quick = quick
         self.figures: dict[str, float] = {}
         self.needs_locks = True
+        self.stamps_go = True  # as far as it is known
         self.step = self._measured()
 
     def sub(self, name: str) -> str:
@@ -60,31 +64,44 @@ class Ground:
 @contextmanager
 def prepared(place: str, clock: Clock, rng: random.Random, *, quick: bool, code: str = "") -> Iterator[Ground]:
     """Work below `place`, which need not be there yet: then beside where it would be."""
-    above = existing(place)
-    folder = f"{above}/{PREFIX}{code or f'{rng.getrandbits(40):010x}'}"
+    above, name = existing(place), new_name(clock, rng)
+    folder = f"{above}/{PREFIX}{code or name}"
     try:
         with refusals(above):
-            _sweep(above, clock)
             os.makedirs(folder, exist_ok=bool(code))
+            with open(f"{folder}/{OWNER}", "w", encoding="ascii") as file:
+                file.write(f"{name}\n")
         with refusals(folder), Crew(ACTS, folder, CREW, clock) as crew:
             yield Ground(folder, crew, clock, rng, quick=quick)
     finally:
+        with suppress(OSError):
+            _sweep(above, folder, clock)
+        _remove(folder, clock)
+
+
+def _remove(folder: str, clock: Clock) -> None:
+    """More than once: what another host, or a process that was just ended, has open stays for a moment on a share."""
+    for _ in range(_REMOVE_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.isdir(folder):
+            return
+        clock.sleep(0.1)
 
 
-def existing(place: str) -> str:
-    """The place, or the nearest folder above that is there."""
-    path = os.path.abspath(place)
-    while not os.path.isdir(path):
-        path = os.path.dirname(path)
-    return path
-
-
-def _sweep(above: str, clock: Clock) -> None:
-    """What a doctor left that was killed, a day ago or more."""
+def _sweep(above: str, ours: str, clock: Clock) -> None:
+    """What a doctor left that was killed. At the end: its processes may have gone on for a while."""
     for name in os.listdir(above):
         path = f"{above}/{name}"
-        if name.startswith(PREFIX) and os.path.isdir(path):
+        if name.startswith(PREFIX) and path != ours and os.path.isdir(path):
             with suppress(OSError):
-                if clock.wall() - os.stat(path).st_mtime > _LEFT_SECONDS:
-                    shutil.rmtree(path, ignore_errors=True)
+                old = os.stat(ours).st_mtime - os.stat(path).st_mtime > LEFT_SECONDS
+                if old or is_left(_owner(path), clock):
+                    _remove(path, clock)
+
+
+def _owner(path: str) -> str:
+    try:
+        with open(f"{path}/{OWNER}", encoding="ascii") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -9,9 +9,12 @@ from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders import exclusive, locks, visible
 from dibs.doctor.folders import plan as plans
 from dibs.doctor.folders.ground import ACTS, PREFIX, Ground
+from dibs.doctor.folders.mounts import mount_of
 from dibs.doctor.folders.plan import Plan
+from dibs.doctor.machines import machines
 from dibs.doctor.race import tally
 from dibs.errors import StorageError
+from dibs.host import this_host
 from dibs.values import replace
 
 WAIT_SECONDS = 600.0
@@ -38,9 +41,10 @@ def check(ground: Ground, tell: Callable[[str], None], hosts: int) -> Iterator[F
     tell("races between hosts")
     step = max(0.03, ground.step)
     count = min(40 if ground.quick else 100, int(5 / step))
-    for act in plans.RACES:
-        os.makedirs(f"{folder}/{act}", exist_ok=True)
-    for name in (*(f"rename/{number}" for number in range(count)), "locks/number", plans.OLD):
+    for name in (*plans.RACES, "markers/00"):
+        os.makedirs(f"{folder}/{name}", exist_ok=True)
+    sources = [exclusive.source(act, number) for act in ("rename", "marked") for number in range(count)]
+    for name in (*sources, "locks/number", plans.OLD):
         os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
         ground.write(f"{folder}/{name}", b"0 first\n")
     plan = Plan(at=ground.clock.boottime() + offset + _lead(folder, others, seen), count=count, step=step)
@@ -48,11 +52,25 @@ def check(ground: Ground, tell: Callable[[str], None], hosts: int) -> Iterator[F
     with Crew(ACTS, folder, plans.CREW, ground.clock) as crew:
         ours, made = _take_part(ground, folder, crew, plan, offset)
     answers = _answers(ground, folder, others)
-    yield from _judged(ground, folder, plan, ours, list(answers.values()), made)
+    apart = _machines(folder, others)
+    if apart == 1:
+        words = "all who joined are on this machine: what other hosts see was not tried"
+        remedy = "join from another machine"
+        yield Finding(check="other hosts", tried="compared", happened=words, level=Level.WARNING, remedy=remedy)
+    yield from _judged(ground, folder, apart, ours, list(answers.values()), made)
+
+
+def _machines(folder: str, others: list[str]) -> int:
+    hellos = [plans.get(folder, name) for name in others]
+    return machines([hello for hello in hellos if hello is not None], this_host())
 
 
 def _lead(folder: str, others: list[str], seen: float) -> float:
-    """Whoever sees late that others are there is seen late by them."""
+    """Whoever sees late that others are there is seen late by them; and where hosts are known not to see each other's
+    files in time, that they are seen early now says nothing of what a host has looked for in vain."""
+    row = mount_of(folder).row
+    if row.shared and row.reach == "one":
+        return LATE_LEAD_SECONDS
     written = max(os.stat(f"{folder}/{name}").st_mtime for name in others)
     return LEAD_SECONDS if seen - written < PROMPT_SECONDS else LATE_LEAD_SECONDS
 
@@ -61,11 +79,11 @@ def _take_part(
     ground: Ground, folder: str, crew: Crew, plan: Plan, offset: float
 ) -> tuple[dict[str, Any], tuple[float, float]]:
     said: dict[str, Any] = {}
-    for number, act in enumerate(plans.RACES):
-        at = plan.start(number) - offset
-        said[act] = crew.all(act, count=plan.count, at=at, step=plan.step, mark="host-")
+    for act in plans.RACES:
+        said[act] = crew.all(act, mark="host-", **plan.race(act, offset))
     said["count"] = crew.all("count", **plan.additions(offset))
-    ground.clock.sleep(max(0.0, plan.start(4) + 1.5 - offset - ground.clock.boottime()))  # by now the others look
+    looking = plan.start(len(plans.RACES) + 1) + 1.5 - offset  # by then the others do
+    ground.clock.sleep(max(0.0, looking - ground.clock.boottime()))
     ground.write(f"{folder}/{plans.NEW}")
     made = ground.clock.boottime() + offset
     os.unlink(f"{folder}/{plans.OLD}")
@@ -75,26 +93,32 @@ def _take_part(
 def _judged(
     ground: Ground,
     folder: str,
-    plan: Plan,
+    apart: int,
     ours: dict[str, Any],
     theirs: list[dict[str, Any]],
     made: tuple[float, float],
 ) -> Iterator[Finding]:
-    hosts = len(theirs) + 1
+    where = f" on {apart} hosts" if apart > 1 else " on one machine"
+    seen_from = " on another host" if apart > 1 else where
+    doubled = False
     for act in plans.RACES:
         answers = [*ours[act], *(words for one in theirs for words in one[act])]
-        found = exclusive.judged(act, len(answers), tally(answers), f" on {hosts} hosts")
+        sums = tally(answers)
+        if act == "marked" and not doubled:
+            continue
+        doubled = act == "rename" and sums.double > 0
+        found = exclusive.judged(act, len(answers), sums, where)
         won = sum(word == "won" for words in ours[act] for word in words)
         if found.level is Level.BAD:
             found = replace(found, level=Level.ONE_HOST)
-        elif found.level is Level.GOOD and act == "rename":
-            share = f"; this host won {won} of {plan.count}"
-            found = replace(found, happened=found.happened + share, many=0 < won < plan.count)
-        yield replace(found, check=f"{found.check}, hosts")
+        elif found.level is Level.GOOD and act in ("rename", "marked"):
+            share = f"; this host won {won} of {sums.rounds}"
+            found = replace(found, happened=found.happened + share, many=apart > 1 and 0 < won < sums.rounds)
+        yield replace(found, check=f"{found.check}{exclusive.HOSTS}")
     added = [*ours["count"], *(one for their in theirs for one in their["count"])]
-    sums = locks.sum_in(f"{folder}/locks", ground.clock)
-    who = f"{len(added)} processes on {hosts} hosts"
-    locked = locks.judged(who, added, sums, far=True, needed=ground.needs_locks)
+    counted = locks.sum_in(f"{folder}/locks", ground.clock)
+    who = f"{len(added)} processes{where}"
+    locked = locks.judged(who, added, counted, far=True, needed=ground.needs_locks)
     yield replace(locked, check="locks, hosts")
     for number, (what, name) in enumerate((("new", "new"), ("deleted", "old"))):
         for way in ("listed", "stat"):
@@ -104,7 +128,7 @@ def _judged(
             worst = visible.worst(lags)
             ground.figures["listing_lag_seconds"] = max(worst, ground.figures.get("listing_lag_seconds", 0.0))
             label = "listing" if way == "listed" else "looking up"
-            yield visible.judged(f"{label} {what} files, hosts", 1, worst, far=True)
+            yield visible.judged(f"{label} {what} files, hosts", 1, worst, where=seen_from, far=True)
 
 
 def _answers(ground: Ground, folder: str, others: list[str]) -> dict[str, dict[str, Any]]:

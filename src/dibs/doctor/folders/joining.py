@@ -8,9 +8,11 @@ from typing import Any
 from dibs.clock import SYSTEM, Clock
 from dibs.doctor.crew import Crew
 from dibs.doctor.folders import plan as plans
-from dibs.doctor.folders.ground import ACTS, PREFIX, existing
+from dibs.doctor.folders.ground import ACTS, PREFIX
+from dibs.doctor.folders.mounts import existing, mount_of
 from dibs.doctor.folders.plan import Plan
 from dibs.doctor.folders.visible import PATIENCE_SECONDS
+from dibs.doctor.machines import identity
 from dibs.errors import BadInput, StorageError
 from dibs.host import this_host
 from dibs.stores.refusal import refusals
@@ -22,6 +24,7 @@ _LOOKS = (
     ("old", plans.OLD, "stat"),
 )
 FIND_SECONDS = 70.0  # longer than a folder's listing may be remembered
+FIND_HERE_SECONDS = 3.0  # where it is not
 
 
 def join(place: str, code: str, tell: Callable[[str], None], clock: Clock = SYSTEM) -> int:
@@ -32,10 +35,12 @@ def join(place: str, code: str, tell: Callable[[str], None], clock: Clock = SYST
     above = existing(place)
     folder = f"{above}/{PREFIX}{code}/hosts"
     with refusals(folder):
-        tell("to find the other host")
-        _until(clock, FIND_SECONDS, lambda: _there(above, code), f"nobody has begun with code {code} in {above}")
+        seconds = FIND_SECONDS if mount_of(above).row.shared else FIND_HERE_SECONDS
+        if not _there(above, code):
+            tell(f"!looking for code {code} in {above}, for up to {seconds:.0f} s")
+        _until(clock, seconds, lambda: _there(above, code), f"nobody has begun with code {code} in {above}")
         name = f"{this_host().name}-{os.getpid()}-{rng.getrandbits(24):06x}"
-        plans.put(folder, f"hello-{name}.json", {"host": this_host().name})
+        plans.put(folder, f"hello-{name}.json", identity(this_host()))
         record = _until(
             clock, plans.ANSWER_SECONDS, lambda: plans.get(folder, "plan.json"), "the other host has given up"
         )
@@ -52,9 +57,8 @@ def join(place: str, code: str, tell: Callable[[str], None], clock: Clock = SYST
 
 def _take_part(crew: Crew, plan: Plan, offset: float, name: str, clock: Clock) -> dict[str, Any]:
     said: dict[str, Any] = {}
-    for number, act in enumerate(plans.RACES):
-        at = plan.start(number) - offset
-        said[act] = crew.all(act, count=plan.count, at=at, step=plan.step, mark=f"{name}-")
+    for act in plans.RACES:
+        said[act] = crew.all(act, mark=f"{name}-", **plan.race(act, offset))
     said["count"] = crew.all("count", **plan.additions(offset))
     looks = [
         (f"{way} {what}", {"name": name, "there": what == "new", "listed": way == "listed"})

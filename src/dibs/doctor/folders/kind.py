@@ -11,6 +11,8 @@ def check(mount: Mount) -> Iterator[Finding]:
     known = f"{mount.shown}: {row.why} ({row.how})"
     if row.reach == "many":
         yield Finding(check="file system", tried="looked up", happened=known, many=True)
+    elif row.reach == "none":
+        yield Finding(check="file system", tried="looked up", happened=known, level=Level.BAD, remedy=row.remedy)
     elif row.reach == "one" and not row.shared:
         remedy = row.remedy or "several hosts need a share, a bucket or a database"
         yield Finding(check="file system", tried="looked up", happened=known, level=Level.ONE_HOST, remedy=remedy)

@@ -9,7 +9,7 @@ DOCUMENTED = "from its documentation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`reach`: for whom a queue there is safe: "many" hosts, "one", or "" when it is not known for many."""
+    """`reach`: for whom a queue there is safe: "many" hosts, "one", "none", or "" when it is not known for many."""
 
     name: str
     types: tuple[str, ...]  # as the kernel names them, with fuse's own kind: fuse.sshfs
@@ -27,7 +27,7 @@ ROWS = (
     Row(name="XFS", types=("xfs",), reach="one", why=LOCAL, how=MEASURED),
     Row(name="btrfs", types=("btrfs",), reach="one", why=LOCAL, how=MEASURED),
     Row(name="ZFS, F2FS, bcachefs", types=("zfs", "f2fs", "bcachefs"), reach="one", why=LOCAL, how=DOCUMENTED),
-    Row(name="APFS, HFS+, UFS", types=("apfs", "hfs", "ufs"), reach="one", why=LOCAL, how=DOCUMENTED),
+    Row(name="APFS, HFS+, UFS", types=("apfs", "hfs", "hfsplus", "ufs"), reach="one", why=LOCAL, how=DOCUMENTED),
     Row(name="tmpfs", types=("tmpfs", "ramfs"), reach="one", why="in memory", how=MEASURED, memory=True),
     Row(name="overlay", types=("overlay",), reach="one", why="a container's own layer, gone with it", how=MEASURED,
         remedy="mount a volume into the container for what must stay"),
@@ -41,17 +41,20 @@ ROWS = (
         remedy="mount it with vers=4.2"),
     Row(name="NFS 2", types=("nfs2",), reach="one", shared=True, how=DOCUMENTED,
         why="it has no exclusive create", remedy="mount it with vers=4.2"),
-    Row(name="SMB 3", types=("smb3",), reach="many", how=MEASURED, shared=True, remedy="push without keys",
-        why="one winner over two mounts; keys, dir: and specs: fail, as a file that is open cannot be replaced"),
+    Row(name="SMB 3", types=("smb3",), reach="many", how=MEASURED, shared=True,
+        why="one winner over two mounts; specs: may fail for a moment, as a file that is open cannot be replaced",
+        remedy="on a Samba server set oplocks = no"),
     Row(name="SMB 1, SMB 2", types=("cifs", "smbfs", "smb2"), reach="", shared=True, how=DOCUMENTED,
         why="only 3.1.1 was tried", remedy="mount it with vers=3.1.1"),
     Row(name="sshfs", types=("fuse.sshfs",), reach="one", shared=True, how=MEASURED,
         why="creating has one winner over two mounts, but locks are each host's own",
         remedy="use NFS or SMB, or a daemon (dibs serve) beside the disk"),
     Row(name="S3 through FUSE", reach="one", shared=True, how=MEASURED, remedy=_TO_S3,
-        types=("fuse.s3fs", "fuse.rclone", "fuse.goofys", "fuse.geesefs", "fuse.mountpoint-s3", "fuse.gcsfuse",
+        types=("fuse.s3fs", "fuse.goofys", "fuse.geesefs", "fuse.mountpoint-s3", "fuse.gcsfuse",
                "fuse.blobfuse", "fuse.blobfuse2"),
         why="on two hosts both win nearly every time"),
+    Row(name="rclone mount", types=("fuse.rclone",), reach="none", shared=True, how=MEASURED, remedy=_TO_S3,
+        why="its rename copies, then deletes: a worker that is killed in between leaves its task at both names"),
     Row(name="synchronised folders", reach="one", shared=True, how=DOCUMENTED, remedy="use a bucket or a real share",
         types=("fuse.google-drive-ocamlfuse", "fuse.onedriver", "fuse.dropbox", "fuse.encfs"),
         why="hosts get each other's changes after the fact, so both win"),

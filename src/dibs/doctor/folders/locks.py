@@ -9,10 +9,10 @@ from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.acts import added
 from dibs.doctor.folders.ground import Ground
 from dibs.errors import StorageError
-from dibs.stores.files import FileStore
+from dibs.stores.shared import file_store
 
 _FAR_REMEDY = (
-    "push a key from one host at a time, and use dir: and specs: on one host; NFS: mount with lookupcache=none"
+    "push a key from one host at a time, and use dir: and specs: on one host; on the server, work through the share too"
 )
 _REMEDY = "push without keys, and use neither dir: nor specs: here; or mount with locks (NFS: no nolock, SMB: no nobrl)"
 _SUM_SECONDS = 40.0
@@ -35,7 +35,7 @@ def check(ground: Ground) -> Iterator[Finding]:
 
 def sum_in(folder: str, clock: Clock) -> int:
     """What all have added, read as they have: under the lock. What a cache has is not good enough."""
-    store, until = FileStore(folder, clock=clock), clock.boottime() + _SUM_SECONDS
+    store, until = file_store(folder, clock=clock), clock.boottime() + _SUM_SECONDS
     while clock.boottime() < until:
         with suppress(StorageError):
             found = added(store)

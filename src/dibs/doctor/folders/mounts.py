@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dibs.doctor.folders.kinds import Row, row_of
 
 _LIST = "/proc/self/mountinfo"
+_BY_SOURCE = ("mountpoint-s3", "blobfuse", "blobfuse2", "gcsfuse")  # FUSE that names itself there alone
 _VERSION = re.compile(r"(?:^|,)vers=([0-9.]+)")
 
 
@@ -45,13 +46,22 @@ def mount_of(path: str, listing: str | None = None) -> Mount:
     return best or Mount("", "an unknown file system", "", "/", "", row_of(""))
 
 
+def existing(place: str) -> str:
+    """The place, or the nearest folder above that is there."""
+    path = os.path.abspath(place)
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
+
+
 def _parsed(line: str) -> Mount | None:
     left, _, right = line.partition(" - ")
     fields, rest = left.split(" "), right.split(" ")
     if len(fields) < 6 or len(rest) < 3:
         return None
-    kind, shown = _named(rest[0], rest[2])
-    return Mount(kind, shown, _plain(rest[1]), _plain(fields[4]), f"{fields[5]},{rest[2]}", row_of(kind))
+    source = _plain(rest[1])
+    kind, shown = _named(f"fuse.{source}" if rest[0] == "fuse" and source in _BY_SOURCE else rest[0], rest[2])
+    return Mount(kind, shown, source, _plain(fields[4]), f"{fields[5]},{rest[2]}", row_of(kind))
 
 
 def _named(kind: str, options: str) -> tuple[str, str]:

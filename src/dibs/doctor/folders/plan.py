@@ -15,7 +15,7 @@ from dibs.errors import BadInput
 from dibs.task import decode, encode
 from dibs.values import dataclass
 
-RACES = ("create", "link", "rename")
+RACES = ("create", "link", "rename", "marked")
 CREW = 4
 POLL_SECONDS = 0.1
 ANSWER_SECONDS = 90.0
@@ -34,8 +34,14 @@ class Plan:
         """Of the `number`-th: the races, then the lock, then the look."""
         return self.at + number * (self.count * self.step + SETTLE_SECONDS)
 
+    def race(self, act: str, offset: float) -> dict[str, Any]:
+        """Of what takes several requests there are fewer rounds, further apart."""
+        many = 4 if act == "marked" else 1
+        at = self.start(RACES.index(act)) - offset
+        return {"count": self.count // many, "at": at, "step": self.step * many}
+
     def additions(self, offset: float) -> dict[str, Any]:
-        """Fewer and further apart than the rounds of a race: each takes several requests."""
+        """Likewise."""
         return {"count": self.count // 4, "at": self.start(len(RACES)) - offset, "step": self.step * 4}
 
     def to_json(self) -> dict[str, Any]:

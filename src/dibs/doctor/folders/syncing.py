@@ -7,6 +7,7 @@ from statistics import median
 from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.ground import Ground
 from dibs.doctor.folders.mounts import Mount
+from dibs.doctor.folders.room import MORE, is_full
 
 SLOW_SECONDS = 0.02
 TOO_FAST_SECONDS = 0.00003
@@ -29,7 +30,10 @@ def check(ground: Ground, mount: Mount) -> Iterator[Finding]:
             os.close(descriptor)
     if refused:
         words = f"fsync is refused ({refused}): a push cannot be made durable"
-        yield Finding(check="sync", tried=f"{count} files", happened=words, level=Level.BAD, remedy="use another place")
+        full = is_full(refused)
+        remedy = MORE if full else "use another place"
+        tried = f"{count} files"
+        yield Finding(check="sync", tried=tried, happened=words, level=Level.BAD, remedy=remedy, passing=full)
         return
     ground.figures["sync_seconds"] = round(median(taken), 6)
     yield _judged(f"{count} files", median(taken), max(taken), mount)
@@ -45,6 +49,10 @@ def _judged(tried: str, usual: float, worst: float, mount: Mount) -> Finding:
     if usual < TOO_FAST_SECONDS:
         words = f"{shown}: faster than a disk; a power cut may lose what was pushed"
         remedy = "fine where the machine cannot lose power; else look for sync=disabled, nobarrier or eatmydata"
+        return Finding(check="sync", tried=tried, happened=words, level=Level.WARNING, remedy=remedy)
+    if mount.sd_card and usual <= SLOW_SECONDS:
+        words = f"{shown}: an SD card or the like, which wears out, and stalls when many files are written"
+        remedy = "good for small queues; an SSD lasts"
         return Finding(check="sync", tried=tried, happened=words, level=Level.WARNING, remedy=remedy)
     if usual > SLOW_SECONDS:
         what = "an SD card" if mount.sd_card else "a slow disk, an SD card or a far server"

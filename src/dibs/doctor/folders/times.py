@@ -1,14 +1,17 @@
 """Time stamps: how fine they are, whether they go on, and how far the server's clock is from this host's."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from dibs.clock import Clock
 from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.ground import Ground
 
 SKEW_SECONDS = 2.0
 _PAUSE_SECONDS = 1.1
+COARSE_SECONDS = 4.5  # FAT keeps every second second
+_STEPS = "time stamp steps"
 _ELSEWHERE = "use another place, or mend the server's clock: schedules, retries and retention are counted on it"
 
 
@@ -17,12 +20,21 @@ def check(ground: Ground) -> Iterator[Finding]:
     stamps = [_touched(path) for _ in range(60)]
     start, before = ground.clock.boottime(), _touched(path)
     ground.clock.sleep(_PAUSE_SECONDS)
-    after, taken = _touched(path), ground.clock.boottime() - start
+    after = until_new(lambda: _touched(path), before, ground.clock, start + COARSE_SECONDS)
+    taken = ground.clock.boottime() - start
+    ground.stamps_go = after != before
     yield _going(after - before, taken)
     yield _fine(sorted({*stamps, before, after}))
     skew = after - ground.clock.wall()
     ground.figures["clock_skew_seconds"] = round(skew, 3)
     yield skewed(skew)
+
+
+def until_new(touch: Callable[[], float], before: float, clock: Clock, until: float) -> float:
+    """The stamp that a touch left, the first that is not `before` any more; stamps may be of whole seconds, or two."""
+    while (stamp := touch()) == before and clock.boottime() < until:
+        clock.sleep(0.05)
+    return stamp
 
 
 def _touched(path: str) -> float:
@@ -47,11 +59,12 @@ def _going(passed: float, taken: float) -> Finding:
 
 
 def _fine(stamps: list[float]) -> Finding:
-    steps = [later - earlier for earlier, later in pairwise(stamps) if later > earlier]
-    least = min(steps, default=0.0)
+    if len(stamps) < 2:
+        return Finding(check=_STEPS, tried="one stamp", happened="not known: it stands still", level=Level.NOTE)
+    least = min(later - earlier for earlier, later in pairwise(stamps))
     shown = f"{least * 1000:.0f} ms" if least >= 0.001 else "below 1 ms"
     level = Level.WARNING if least > 2.5 else Level.NOTE if least > 0.5 else Level.GOOD
-    return Finding(check="time stamp steps", tried=f"{len(stamps)} different ones", happened=shown, level=level)
+    return Finding(check=_STEPS, tried=f"{len(stamps)} different ones", happened=shown, level=level)
 
 
 def skewed(skew: float, whose: str = "file server") -> Finding:

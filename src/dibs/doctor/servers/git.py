@@ -9,11 +9,14 @@ from dibs.doctor.finding import Finding, Level
 from dibs.doctor.race import LOST, WON, rounds
 from dibs.doctor.report import Report
 from dibs.doctor.servers.racing import raced
+from dibs.doctor.traces import is_left, new_name
 from dibs.errors import DibsError
 from dibs.git.refs import RefStore
 from dibs.git.repository import Repository
 from dibs.stores.store import Changed, Exists
+from dibs.values import replace
 
+_PREFIX = "doctor-"
 _CHECK = "refs of the remote"
 
 
@@ -50,16 +53,20 @@ def examine_remote(
     quick: bool,
 ) -> None:
     tell("refs of the git remote")
-    key, count = f"doctor-{rng.getrandbits(40):010x}", 3 if quick else 8
+    key, count = f"{_PREFIX}{new_name(clock, rng)}", 3 if quick else 8
+    store = _store(folder, remote)
+    _sweep(store, clock)
     try:
-        store = _store(folder, remote)
         before = clock.boottime()
         version = store.create(key, b"first\n")
-        step = max(0.2, 2 * (clock.boottime() - before))
+        taken = clock.boottime() - before
+        step = max(0.2, 2 * taken)
         place = [folder, remote, key]
         try:
             report.findings.append(raced(__name__, place, clock, crew=3, count=count, step=step, check=_CHECK))
             report.findings.append(_stale(store, key, version))
+            report.findings.append(_paced(report, taken))
+            _decide(report)
         finally:
             for name in (key, *(f"{key}-{number}" for number in range(count))):
                 with suppress(DibsError):
@@ -69,6 +76,30 @@ def examine_remote(
         report.findings.append(
             Finding(check=_CHECK, tried="begun", happened=str(error), level=Level.BAD, remedy=remedy)
         )
+
+
+def _paced(report: Report, taken: float) -> Finding:
+    report.figures["push_seconds"] = round(taken, 3)
+    words = f"{taken * 1000:,.0f} ms for a push to the remote: a claim takes one, and so does each step after"
+    return Finding(check="pace", tried="one ref", happened=words)
+
+
+def _decide(report: Report) -> None:
+    """Each host has a clone of its own, and the remote decides between them: the disk is of one host anyway."""
+    if any(one.level is Level.BAD for one in report.findings):
+        return
+    for place, one in enumerate(report.findings):
+        if one.level is Level.ONE_HOST:
+            happened = f"{one.happened}; of this clone alone, the remote decides between hosts"
+            report.findings[place] = replace(one, level=Level.NOTE, happened=happened, remedy="")
+
+
+def _sweep(store: RefStore, clock: Clock) -> None:
+    """What doctors left that were killed."""
+    for name in list(store.list(_PREFIX)):
+        if is_left(name, clock):
+            with suppress(DibsError):
+                store.delete(name)
 
 
 def _stale(store: RefStore, key: str, version: str) -> Finding:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from dibs.clock import SYSTEM, Clock
@@ -9,13 +10,16 @@ from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.times import skewed
 from dibs.doctor.race import LOST, WON, rounds
 from dibs.doctor.report import Report
-from dibs.doctor.servers.racing import raced
+from dibs.doctor.servers.racing import paced, raced
+from dibs.doctor.traces import is_left, new_name
 from dibs.errors import DibsError
 from dibs.queues import split_url
 from dibs.queues.postgres.address import Address, parse
 from dibs.queues.postgres.connections import Connections
 from dibs.queues.postgres.driver import Connection, psycopg
 
+_CREW = 5
+_PREFIX = "dibs_doctor_"
 _ASKED = (
     "current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), "
     "current_setting('full_page_writes'), current_setting('default_transaction_isolation'), pg_is_in_recovery(), "
@@ -36,9 +40,18 @@ class Acts:
         sql = f"UPDATE {self._table} SET epoch = 1, holder = %s WHERE id = %s AND epoch = 0"  # noqa: S608
         words = []
         for number in rounds(count, at, step, self._clock):
-            changed = self._connection.execute(sql, (me, number)).rowcount
+            changed = self._connection.execute(sql, (me, number), prepare=False).rowcount  # as a pooler wants it
             words.append(WON if changed == 1 else LOST)
         return words
+
+    def pace(self, me: int, seconds: float) -> list[float]:
+        """(how many, in how many seconds)"""
+        sql = f"UPDATE {self._table} SET epoch = epoch + 1 WHERE id = %s"  # noqa: S608
+        done, start = 0, self._clock.boottime()
+        while (now := self._clock.boottime()) - start < seconds:
+            self._connection.execute(sql, (me,), prepare=False)
+            done += 1
+        return [done, now - start]
 
 
 def examine_postgres(
@@ -48,8 +61,11 @@ def examine_postgres(
     try:
         tell("settings")
         report.findings += _settings(report, connection, clock, _address(url))
+        if any(one.check == "role" for one in report.findings):
+            return  # nothing can be written here
+        _sweep(connection, clock)
         tell("a race for rows")
-        report.findings.append(_race(connection, url, clock, rng, quick=quick))
+        report.findings += _race(report, connection, url, clock, rng, quick=quick)
     finally:
         connection.close()
 
@@ -87,26 +103,45 @@ def _pooled(connection: Connection, address: Address) -> Finding:
         with connection.transaction():
             row: Any = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
             pids.add(row[0])
-    if len(pids) == 1 or address.pooler:
-        return Finding(check="pooler", tried="8 transactions", happened="one session" if len(pids) == 1 else "as said")
-    words = "each transaction gets another session, so a pooler stands between"
-    remedy = "add ?pooler=yes to the URL, or connect to the server itself"
+    told = connection.info.backend_pid  # by whoever answered: a pooler has a number of its own
+    if pids == {told} or address.pooler:
+        return Finding(check="pooler", tried="8 transactions", happened="one session" if pids == {told} else "as said")
+    words = "it runs in another session than the one that was connected to, so a pooler stands between"
+    remedy = "add ?pooler=yes to the URL (unless it keeps one session for each client), or connect to the server itself"
     return Finding(check="pooler", tried="8 transactions", happened=words, level=Level.WARNING, remedy=remedy)
 
 
-def _race(connection: Connection, url: str, clock: Clock, rng: random.Random, *, quick: bool) -> Finding:
-    table, count = f"dibs_doctor_{rng.getrandbits(40):010x}", 40 if quick else 200
+def _race(
+    report: Report, connection: Connection, url: str, clock: Clock, rng: random.Random, *, quick: bool
+) -> Iterator[Finding]:
+    table, count = f"{_PREFIX}{new_name(clock, rng, between='_')}", 40 if quick else 200
     try:
         connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, epoch int, holder int)")
         try:
             connection.execute(f"INSERT INTO {table} SELECT n, 0 FROM generate_series(0, {count - 1}) AS n")  # noqa: S608
-            return raced(__name__, [url, table], clock, crew=5, count=count, step=0.01, check="one winner")
+            yield raced(__name__, [url, table], clock, crew=_CREW, count=count, step=0.01, check="one winner")
+            yield paced(report, __name__, [url, table], clock, crew=_CREW)
         finally:
             connection.execute(f"DROP TABLE {table}")
+    except psycopg.errors.InsufficientPrivilege as error:
+        remedy = "GRANT CREATE ON SCHEMA public to this user for the examination, and run it again"
+        yield Finding(check="one winner", tried="no", happened=_untried(error), level=Level.ONE_HOST, remedy=remedy)
     except (psycopg.Error, DibsError) as error:
-        words = f"could not be tried: {' '.join(str(error).split())}"
-        remedy = "GRANT CREATE ON SCHEMA public to this user for it, or take PostgreSQL's word"
-        return Finding(check="one winner", tried="no", happened=words, level=Level.NOTE, remedy=remedy, many=True)
+        remedy = "look at the server's log, and run it again"
+        yield Finding(check="one winner", tried="begun", happened=_untried(error), level=Level.BAD, remedy=remedy)
+
+
+def _untried(error: Exception) -> str:
+    return f"could not be tried: {' '.join(str(error).split())}"
+
+
+def _sweep(connection: Connection, clock: Clock) -> None:
+    """Tables that doctors left who were killed."""
+    sql = "SELECT relname FROM pg_class WHERE relkind = 'r' AND starts_with(relname, %s) AND pg_table_is_visible(oid)"
+    for (name,) in connection.execute(sql, (_PREFIX,)).fetchall():
+        if is_left(name, clock):
+            with suppress(psycopg.Error):  # of another user
+                connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def _address(url: str) -> Address:
