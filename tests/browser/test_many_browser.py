@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Response, Route, expect
 
 from browser.conftest import Opening
 from serve.daemon import Daemon
@@ -33,3 +33,18 @@ def test_a_queue_of_100_000(opened: Opening, daemon: Daemon) -> None:
     sizes = [len(json.loads(response.text())["tasks"]) for response in got]
     assert set(sizes) == {50}
     assert len(sizes) <= 6
+
+
+def test_who_turns_the_page_is_not_called_back_by_news(opened: Opening, daemon: Daemon) -> None:
+    queue = daemon.house.counters["q"].desk.queue
+    queue.push_many(range(120))
+    page = opened("#/q/q")
+    expect(page.get_by_text("1–50 of 120")).to_be_visible()
+    held: list[Route] = []
+    page.route(lambda url: "next=" in url, lambda route: held.append(route))
+    with page.expect_request(lambda request: "next=" in request.url):
+        page.get_by_role("button", name="Next").click()
+    queue.push(1)
+    expect(page.get_by_role("link", name="ready 121")).to_be_visible()
+    held[0].continue_()
+    expect(page.get_by_text("51–100 of 121")).to_be_visible()

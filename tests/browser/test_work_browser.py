@@ -3,13 +3,17 @@
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from playwright.sync_api import expect
 
+import dibs
 from browser.conftest import Opening
 from dibs.queues.queue import Queue
 from dibs.states import State
 from dibs.task import NewTask
+from serve.daemon import Daemon
 
 
 def test_what_another_process_pushes_and_claims_appears_without_a_reload(
@@ -119,6 +123,55 @@ def test_filters_search_and_states_stay_in_the_address(opened: Opening, queue: Q
     expect(rows).to_contain_text("a.example")
     page.get_by_label("Search tasks").fill("nowhere")
     expect(page.get_by_text("No task matches.")).to_be_visible()
+
+
+def test_a_search_that_did_not_read_all_says_so(opened: Opening, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dibs.serve.dashboard.finding.MOST_READ", 3)
+    queue.push_many(range(5))
+    page = opened("#/q/q?state=ready")
+    page.get_by_label("Search tasks").fill("nowhere")
+    expect(page.get_by_text("No match in the first 3 tasks.")).to_be_visible()
+    expect(page.get_by_text("No task matches.")).to_have_count(0)
+
+
+def test_a_search_that_cannot_be_read_says_why(opened: Opening, queue: Queue) -> None:
+    queue.push("needle")
+    page = opened("#/q/q?text=needle")
+    expect(page.get_by_role("row").filter(has_text="needle")).to_be_visible()
+    page.get_by_label("Search tasks").fill("(((")
+    expect(page.get_by_text("the query cannot be read")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="needle")).to_be_hidden()
+    page.get_by_label("Search tasks").fill("needle")
+    expect(page.get_by_role("row").filter(has_text="needle")).to_be_visible()
+    expect(page.get_by_text("the query cannot be read")).to_be_hidden()
+
+
+def test_what_is_found_can_be_paged_through(opened: Opening, queue: Queue) -> None:
+    queue.push_many(f"needle {number}" for number in range(70))
+    page = opened("#/q/q?text=needle")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("tbody tr")).to_have_count(20)
+    expect(page.locator(".said")).to_have_text("51–70")
+
+
+def test_what_is_over_says_when_it_ended(opened: Opening, queue: Queue) -> None:
+    queue.push(1)
+    lease = queue.claim()
+    assert lease is not None
+    lease.complete()
+    page = opened("#/q/q?state=completed")
+    expect(page.get_by_role("columnheader", name="Ended")).to_be_visible()
+
+
+def test_workers_that_wait_are_no_nobody(opened: Opening, daemon: Daemon) -> None:
+    page = opened("#/q/q/workers")
+    expect(page.get_by_text("Nobody works on anything.")).to_be_visible()
+    with dibs.open(daemon.url) as queue, ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(queue.claim, wait=60)
+        expect(page.get_by_text("1 worker waits for tasks.")).to_be_visible()
+        queue.push("enough")
+        assert waiting.result(60) is not None
 
 
 def test_secrets_are_not_in_what_the_browser_gets(opened: Opening, queue: Queue) -> None:

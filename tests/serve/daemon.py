@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from dibs.clock import SYSTEM, Clock
@@ -23,12 +24,20 @@ class Daemon:
     """Serves the queue called `q` from the moment it is made until `stop`."""
 
     def __init__(
-        self, opening: Callable[[], Queue], *, path: str | None = None, clock: Clock = SYSTEM, **house: Any
+        self,
+        opening: Callable[[], Queue],
+        *,
+        path: str | None = None,
+        clock: Clock = SYSTEM,
+        others: Mapping[str, Callable[[], Queue]] = MappingProxyType({}),
+        **house: Any,
     ) -> None:
-        """`path`: of a Unix socket to listen on as well. What goes to the gatehouse begins with `gate_`."""
+        """`path`: of a Unix socket to listen on as well; `others`: queues besides, by name. What goes to the gatehouse
+        begins with `gate_`."""
         gate = {name.removeprefix("gate_"): house.pop(name) for name in list(house) if name.startswith("gate_")}
         self.logged: list[str] = []
-        self._house = House([Desk("q", opening)], clock=clock, **{"log": self.logged.append, **house})
+        desks = [Desk("q", opening), *(Desk(name, other) for name, other in others.items())]
+        self._house = House(desks, clock=clock, **{"log": self.logged.append, **house})
         tcp = listen_tcp("127.0.0.1", 0)
         self.port: int = tcp.getsockname()[1]
         tokens = Tokens(full=(TOKEN,), read=(READ_TOKEN,))
@@ -44,7 +53,10 @@ class Daemon:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/q?token={TOKEN}"
+        return self.url_of("q")
+
+    def url_of(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{name}?token={TOKEN}"
 
     @property
     def house(self) -> House:

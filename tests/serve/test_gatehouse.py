@@ -10,6 +10,7 @@ import pytest
 
 import dibs
 from dibs.errors import BadInput, StorageError
+from dibs.queues.remote import wire
 from dibs.serve import tokens
 from dibs.serve.running import listen_unix, split_listen
 from serve.conftest import Ask
@@ -77,6 +78,13 @@ def test_a_body_that_is_too_large_is_refused_and_no_one_else_suffers(ask: Ask) -
     refused = ask("POST", "/v1/queues/q/tasks", {"tasks": [{"payload": "x" * 200_000}]})
     assert (refused.status, refused.kind) == (413, "too-large")
     assert ask("GET", STATS).json["total"] == 0
+
+
+def test_a_client_does_not_begin_to_send_what_is_too_large(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MOST_BYTES", 1000)
+    wanted = "the body is larger than 1000 bytes; send less at a time"
+    with dibs.open(daemon.url) as queue, pytest.raises(BadInput, match=wanted):
+        queue.push("x" * 1000)
 
 
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])

@@ -3,7 +3,9 @@
 import http.client
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,6 +17,7 @@ from dibs.serve.logs import Log
 from dibs.serve.metrics import METRICS
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
+from servers.server import Server
 
 Samples = dict[tuple[str, ...], float]
 
@@ -82,6 +85,40 @@ def test_a_dropped_session_and_a_waiting_claim_are_counted(daemon: Daemon) -> No
     assert scraped(daemon)["dibs_sessions", "q"] == 0
     assert scraped(daemon)["dibs_waiting_claims", "q"] == 0
     assert daemon.logged == ["dibs: session dropped queue=q worker=w-1"]
+
+
+@pytest.mark.parametrize(("kind", "counted"), [("bucket", ("put", "get", "list", "delete")), ("redis", ("command",))])
+def test_what_is_asked_of_the_store_behind_is_counted(
+    kind: str, counted: tuple[str, ...], request: pytest.FixtureRequest
+) -> None:
+    server: Server = request.getfixturevalue("moto" if kind == "bucket" else "redis_server")
+    place = f"{server.endpoint}/0?queue=q{uuid4().hex}&warn=off" if kind == "redis" else server.url(server.bucket())
+    daemon = Daemon(lambda: dibs.open(place, pid=None))
+    try:
+        with dibs.open(daemon.url) as queue:
+            queue.push(1)
+            before = scraped(daemon)
+            lease = queue.claim()
+            assert lease is not None
+            lease.complete()
+            after = scraped(daemon)
+    finally:
+        daemon.stop()
+    name = "dibs_store_requests_total"
+    assert {key[1] for key in after if key[0] == name} == set(counted)
+    assert after[name, counted[0], "q"] > before[name, counted[0], "q"] > 0
+
+
+def test_how_long_a_spec_has_been_ready_is_not_known_unless_it_says_from_when(
+    tmp_path: Path, start: Callable[..., Daemon]
+) -> None:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.md").write_text("---\nstatus: pending\n---\n# A\n")
+    daemon = start(others={"specs": lambda: dibs.open(f"specs:{tmp_path}/specs")})
+    found = scraped(daemon)
+    assert found["dibs_tasks", "specs", "ready"] == 1
+    assert ("dibs_oldest_ready_seconds", "specs") not in found
+    assert found["dibs_oldest_ready_seconds", "q"] == 0
 
 
 def test_metrics_need_a_token_and_health_does_not(ask: Ask, daemon: Daemon) -> None:

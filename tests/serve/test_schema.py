@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
@@ -16,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
 
 import dibs
 from dibs.serve import handlers
+from dibs.serve.answers import ANSWERS
 from dibs.serve.openapi import describe
 from serve.daemon import TOKEN, Daemon
 
@@ -56,3 +58,46 @@ def test_every_answer_is_as_described(case: Any, serving: tuple[Daemon, list[str
     assert answer.status_code != 500, answer.text
     case.validate_response(answer, checks=CHECKS)
     assert not [line for line in daemon.logged if "internal error" in line]
+
+
+def test_every_answer_has_a_description() -> None:
+    """One that says something: an empty one is met by anything."""
+    described = describe("0")
+    answers = {
+        operation["operationId"]: next(iter(operation["responses"]["200"]["content"].values()))
+        for operations in described["paths"].values()
+        for operation in operations.values()
+    }
+    assert [name for name, answer in answers.items() if not answer.get("schema")] == []
+    assert set(ANSWERS) == set(answers) - {"session", "metrics"}  # these two are plain text
+
+
+def test_what_is_described_is_what_there_is(serving: tuple[Daemon, list[str]]) -> None:
+    """Answers with something in them, which requests that are made up seldom get."""
+    daemon, _ = serving
+    with dibs.open(daemon.url) as queue:
+        get, post = queue._connections.get, queue._connections.post  # type: ignore[attr-defined]
+        queue.resume()  # whatever was made up before
+        first = queue.push({"n": 1}, key="first", labels=["a"], project="p")
+        queue.push(2, key="second", after=["first"], project="p", priority=60)
+        answers = {
+            "tasks": get("/tasks"),
+            "get": get("/tasks/first"),
+            "push": post("/tasks", {"tasks": [{"key": "second"}]}),
+        }
+        answers["claim"] = post("/claim", {"labels": ["a"], "project": "p", "session": "w"})
+        assert [lease["id"] for lease in answers["claim"]["leases"]] == [first.id]
+        answers |= {"claimed": get("/claimed"), "stats": get("/stats"), "lease": get("/tasks/first/lease", epoch=1)}
+        answers |= {"detail": get("/tasks/first/detail"), "why": get("/tasks/second/why")}
+        answers["complete"] = post("/tasks/first/complete", {"epoch": 1, "result": [1], "claim": {"project": "p"}})
+        assert answers["complete"]["lease"] is not None
+        answers["detail "] = get("/tasks/first/detail")
+        answers["fail"] = post("/tasks/second/fail", {"epoch": 1, "error": "no", "retry": False})
+        answers |= {"detail  ": get("/tasks/second/detail"), "retry": post("/tasks/second/retry")}
+        answers |= {
+            "prioritise": post("/tasks/second/priority", {"priority": 1}),
+            "cancel": post("/tasks/second/cancel"),
+        }
+    schemas = describe("0")["components"]
+    for name, answer in answers.items():
+        jsonschema.validate(answer, {**ANSWERS[name.strip()], "components": schemas})

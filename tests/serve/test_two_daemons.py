@@ -13,13 +13,16 @@ from serve.daemon import Daemon
 from servers.server import Server
 
 
-@pytest.fixture(params=["files", "postgres"])
+@pytest.fixture(params=["files", "postgres", "redis"])
 def pair(request: pytest.FixtureRequest, quick_folder: Path) -> Iterator[tuple[Daemon, Daemon]]:
     place = f"file:{quick_folder}/q?sync=off"
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
         place = url(server, f"pair_{uuid4().hex[:8]}")
         migrated(place)
+    elif request.param == "redis":
+        redis: Server = request.getfixturevalue("redis_server")
+        place = f"{redis.endpoint}/0?queue=q{uuid4().hex}&warn=off"
     daemons = (Daemon(lambda: dibs.open(place, pid=None)), Daemon(lambda: dibs.open(place, pid=None)))
     yield daemons
     for daemon in daemons:

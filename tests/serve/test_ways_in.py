@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import dibs
-from dibs.errors import BadInput, StorageError
+from dibs.errors import BadInput, StorageError, TaskNotFound
 from dibs.queues.remote.address import parse
 from dibs.serve.running import listen_tcp
 from serve.daemon import TOKEN, Daemon
@@ -119,6 +119,38 @@ def test_the_host_that_a_client_names(url: str, named: str) -> None:
     assert parse(url, {}).named == named
 
 
+def test_a_socket_without_the_name_of_a_queue_is_said_at_once(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        with pytest.raises(BadInput, match="names no queue; write unix:"):
+            parse(f"unix:{tmp_path}/s", {})
+        assert parse(f"unix:{tmp_path}/s/q", {}).name == "q"
+
+
+def test_a_wrong_token_is_said_with_the_file_that_it_came_from(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of-another").write_text("a-token-of-another-daemon\n")
+    monkeypatch.setenv("DIBS_TOKEN_FILE", str(tmp_path / "of-another"))
+    monkeypatch.delenv("DIBS_TOKEN", raising=False)
+    url = f"http://127.0.0.1:{daemon.port}/q"
+    with pytest.raises(StorageError, match=f"the token is wrong.*; the one that was sent is in {tmp_path}/of-another"):
+        dibs.open(url)
+    with pytest.raises(StorageError, match=r"in the daemon's token file$"):
+        dibs.open(f"{url}?token=wrong")
+
+
+def test_https_where_only_http_is_spoken(daemon: Daemon) -> None:
+    with pytest.raises(StorageError, match=f"does not speak https; write http://127.0.0.1:{daemon.port}/"):
+        dibs.open(f"https://127.0.0.1:{daemon.port}/q?token={TOKEN}&patience=0")
+
+
+def test_what_is_not_there_is_not_in_the_queue_of_that_name(daemon: Daemon, quick_folder: Path) -> None:
+    with dibs.open(daemon.url) as queue, pytest.raises(TaskNotFound, match="'nope' in q;") as refused:
+        queue.get("nope")
+    assert str(quick_folder) not in str(refused.value)
+
+
 def test_over_ipv6(quick_folder: Path) -> None:
     from serve.process import Process
 
@@ -158,7 +190,7 @@ def test_no_command_line_shows_the_token(daemon: Daemon, tmp_path: Path) -> None
         words = [PROGRAM, "work", place, "--until-empty", "--", "sh", "-c", look]
         done = subprocess.run(words, env={**clean, "DIBS_QUEUE": "", "DIBS_TOKEN": TOKEN}, timeout=120, check=False)
         assert done.returncode == 0
-        assert "dibs.worker.runner" in seen.read_text()
+        assert "dibs.worker.process" in seen.read_text()
         queue.push(3)
         lease = queue.claim(ttl=60)
         assert lease is not None

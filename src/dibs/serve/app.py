@@ -72,16 +72,13 @@ class Door:
         self._gatehouse.admit(request, open=place is not None and place.open)
         if place is not None:
             request.route = place.path
-            if request.method != place.method:
+            if request.method != place.method and not (request.method == "HEAD" and place.open):
                 raise Refusal("no-method", f"{request.method} is not possible here; use {place.method}")
             return await place.act(self._house, request, send)
         parts = request.parts
         if parts[:2] != ["v1", "queues"]:
             raise Refusal("no-route", f"there is no {request.path[:80]!r} here; /v1/openapi.json says what there is")
-        counter = self._house.counters.get(parts[2])
-        if counter is None:
-            served = ", ".join(sorted(self._house.counters))
-            raise Refusal("no-queue", f"queue {parts[2][:80]!r} is not served here; served: {served}")
+        counter = self._house.counters.get(parts[2]) or self._house.counter(parts[2])
         routes, ref = self._table.find(parts[3:])
         if not routes:
             raise Refusal("no-route", f"there is no {request.path[:80]!r} here; /v1/openapi.json says what there is")
@@ -94,12 +91,16 @@ class Door:
         if route.raw:
             await self._stream(counter, checked_query(route.query, request.query)["worker"], request, send)
             return None
+        if counter.health.why and route.name != "leave":
+            raise counter.health.refusal()
         return Reply(*await self._route(route, counter, ref, request))
 
     async def _route(self, route: Route, counter: Counter, ref: str, request: Request) -> Answer:
         query = checked_query(route.query, request.query)
         body = await self._gatehouse.body(request.headers, request.receive, request.here())
-        call = handlers.Call(counter, ref, query, attempt=request.attempt, hung_up=request.hung_up)
+        call = handlers.Call(
+            counter, ref, query, attempt=request.attempt, hung_up=request.hung_up, looks=request.only_looks
+        )
 
         async def act() -> Answer:
             try:
@@ -109,7 +110,7 @@ class Door:
                 self._count(route, call, found)
                 return 200, found if isinstance(found, bytes) else dump(found)
             except (DibsError, Refusal) as error:
-                status, answer = answer_of(error)
+                status, answer = answer_of(error, counter.desk.name, counter.desk.queue.url)
                 self._count_refused(route, call, answer["error"]["kind"])
                 return status, dump(answer)
 

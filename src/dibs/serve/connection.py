@@ -7,21 +7,20 @@ bounded here: how long it may say nothing, how large a header may be, how much o
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from http import HTTPStatus
+from collections.abc import Mapping
 from typing import Any
 
 import httptools
 
 from dibs.queues.remote.wire import dump
+from dibs.serve.exchange import STATUS, App, Exchange
+from dibs.serve.refusal import Refusal
 
 HEAD_SECONDS = 15.0  # within which a request must have begun, and its header be there
 IDLE_SECONDS = 75.0  # between two requests
 READ_SECONDS = 30.0  # for which a client may read nothing of its answer
 MOST_HEAD_BYTES = 64 * 1024
 _MOST_WAITING_BYTES = 256 * 1024
-_STATUS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
-App = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
 
 class Connection(asyncio.Protocol):
@@ -58,12 +57,23 @@ class Connection(asyncio.Protocol):
         others.add(self)
 
     def _make_room(self) -> bool:
-        """Whoever has been silent for the longest and never asked anything goes first."""
-        silent = [one for one in self._state.connections if not one.asked]
-        if silent:
-            oldest = min(silent, key=lambda one: one.since)
-            oldest.hang_up()
-        return bool(silent)
+        """Of those that are in the middle of nothing: first who never asked, then who never showed a token, and of
+        these whoever has been silent for the longest. A client of ours that finds its connection closed makes another.
+        """
+        idle = [one for one in self._state.connections if one.idle]
+        if idle:
+            min(idle, key=lambda one: (one.known_here, one.asked, one.since)).hang_up()
+        return bool(idle)
+
+    @property
+    def known_here(self) -> bool:
+        """Whether it showed a token, or came where none is needed."""
+        return self._known.get("may") is not None
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is being done for it, or it does not read what it asked for without a token."""
+        return self._now is None or (self._stuck_since is not None and not self.known_here)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._state.connections.discard(self)
@@ -84,6 +94,12 @@ class Connection(asyncio.Protocol):
             return False
         limit = IDLE_SECONDS if self.asked and not self._in_head else HEAD_SECONDS
         return now - self.since > limit
+
+    def tell(self, silent: Mapping[str, Refusal]) -> None:
+        """`silent`: the queues that do not answer. Who hangs on one of them is told, and waits no longer."""
+        exchange = self._now
+        if exchange is not None and (refusal := silent.get(exchange.hangs_on() or "")) is not None:
+            exchange.give_up(_refused(refusal.kind, refusal.status, str(refusal)))
 
     def shutdown(self) -> None:
         """The daemon stops: what is being answered is finished."""
@@ -122,10 +138,8 @@ class Connection(asyncio.Protocol):
             await self._may_write.wait()
 
     def _refuse(self, kind: str, status: int, why: str) -> None:
-        body = dump({"error": {"kind": kind, "message": why}})
-        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         if self._now is None:
-            self.transport.write(_STATUS[status] + head + body)
+            self.transport.write(_refused(kind, status, why))
         self.transport.close()
 
     # From the parser
@@ -200,106 +214,7 @@ class Connection(asyncio.Protocol):
             self.transport.resume_reading()
 
 
-class Exchange:
-    """One request and its answer, as an ASGI application sees them."""
-
-    __slots__ = (
-        "_body", "_connection", "_continue", "_gone", "_head", "_news", "_sent", "_told", "_whole", "keeps", "scope",
-    )  # fmt: skip
-
-    def __init__(self, connection: Connection, scope: dict[str, Any], keeps: bool) -> None:
-        self._connection = connection
-        self.scope = scope
-        self.keeps = keeps
-        self._body = b""
-        self._whole = False
-        self._told = False  # that it is whole
-        self._gone = False
-        self._news: asyncio.Event | None = None
-        self._continue = (b"expect", b"100-continue") in scope["headers"]
-        self._head: tuple[int, list[tuple[bytes, bytes]]] | None = None
-        self._sent = ""  # "head": it goes on in chunks; "all"
-
-    async def run(self, app: App) -> None:
-        try:
-            await app(self.scope, self.receive, self.send)
-        finally:
-            if self._sent != "all":
-                self.keeps = False
-                self._connection.transport.close()
-            self._connection.ended(self)
-
-    def more(self, data: bytes) -> int:
-        if self._sent != "all":
-            self._body += data
-            self._tell()
-        return len(self._body)
-
-    def whole(self) -> None:
-        self._whole = True
-        self._tell()
-
-    def lost(self) -> None:
-        self._gone = True
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._news is not None:
-            self._news.set()
-
-    def here(self) -> bytes | None:
-        """The whole body, if it has come already and nobody has begun to read it."""
-        if not self._whole or self._told or self._gone:
-            return None
-        self._told = True
-        body, self._body = self._body, b""
-        return body
-
-    async def receive(self) -> dict[str, Any]:
-        """What has come of the body; when all of it is told, that the client is gone."""
-        transport = self._connection.transport
-        if self._continue and not self._sent and not transport.is_closing():
-            self._continue = False
-            transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        while True:
-            if self._gone or self._sent == "all":
-                return {"type": "http.disconnect"}
-            if self._body or (self._whole and not self._told):
-                self._told = self._whole
-                body, self._body = self._body, b""
-                return {"type": "http.request", "body": body, "more_body": not self._whole}
-            transport.resume_reading()
-            self._news = asyncio.Event()
-            await self._news.wait()
-
-    async def send(self, message: dict[str, Any]) -> None:
-        if self._gone:
-            return
-        if message["type"] == "http.response.start":
-            self._head = (message["status"], message["headers"])
-            return
-        body, more = message.get("body", b""), message.get("more_body", False)
-        if self.scope["method"] == "HEAD":
-            body = b""
-        transport = self._connection.transport
-        if self._sent == "head":
-            end = b"" if more else b"0\r\n\r\n"
-            transport.write((b"%x\r\n%s\r\n" % (len(body), body) if body else b"") + end)
-        elif more:
-            transport.write(self._start(b"transfer-encoding: chunked\r\n") + b"%x\r\n%s\r\n" % (len(body), body))
-            self._sent = "head"
-        else:
-            transport.write(self._start() + body)
-        if not more:
-            self._sent = "all"
-        await self._connection.written()
-
-    def _start(self, more: bytes = b"") -> bytes:
-        if self._head is None:
-            raise RuntimeError("the body of an answer was sent before its head")
-        status, headers = self._head
-        if (b"connection", b"close") in headers:
-            self.keeps = False
-        elif not self.keeps:
-            more += b"connection: close\r\n"
-        return b"%s%s%s\r\n" % (_STATUS[status], b"".join([b"%s: %s\r\n" % pair for pair in headers]), more)
+def _refused(kind: str, status: int, why: str) -> bytes:
+    body = dump({"error": {"kind": kind, "message": why}})
+    head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+    return STATUS[status] + head + body

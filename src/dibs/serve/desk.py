@@ -4,22 +4,25 @@ The queue is opened so that leases hang on no process: a daemon that dies voids 
 found again by task and epoch; what is in memory here only makes that quicker.
 """
 
-import re
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from dibs.errors import BadInput, LeaseLost, TaskNotFound, Unsupported
+from dibs.errors import BadInput, LeaseLost, TaskNotFound
 from dibs.facets import Filter, make_filter
 from dibs.queues.held import Lease
 from dibs.queues.queue import DEFAULT_TTL, Queue, _checked_ttl
-from dibs.queues.views import Claim
+from dibs.queues.views import Claim, Detail, Why
+from dibs.queues.why import explain
 from dibs.serve.asked import checked
 from dibs.serve.cache.looking import Looking
+from dibs.serve.masking import NOTHING_HIDDEN
 from dibs.serve.routes import CLAIM, ENDED, TASK
-from dibs.serve.search.asking import Asked
+from dibs.serve.search.nowhere import Search, no_search
 from dibs.serve.settling import was_done
+from dibs.serve.ties import Ties
+from dibs.states import State
 from dibs.task import NewTask, Task, is_id, make_task
 from dibs.values import replace
 
@@ -36,25 +39,33 @@ class Wanted(NamedTuple):
     session: str | None
 
 
-Search = Callable[[Asked], Awaitable[dict[str, Any]]]
-
-
-async def _no_search(asked: Asked) -> dict[str, Any]:
-    raise Unsupported("this daemon does not search; ask a queue that it serves with `dibs search` where that is")
-
-
 class Desk:
-    def __init__(self, name: str, opening: Callable[[], Queue]) -> None:
+    queue: Queue
+    look: Looking  # answers who only looks
+    identity: str
+
+    def __init__(self, name: str, opening: Callable[[], Queue], identity: Callable[[], str] = lambda: "") -> None:
+        """`identity`: which queue it is, for whoever can reach both it and the daemon."""
         self.name = name
-        self.queue = opening()
-        self.look: Looking = self.queue  # answers who only looks
-        self.search: Search = _no_search
+        self.search: Search = no_search
+        self.mask = NOTHING_HIDDEN  # what lists and searches do not show
         self._opening = opening
+        self._identity = identity
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Lease] = {}
-        self._by_session: dict[str, set[tuple[str, int]]] = {}
-        self._session_of: dict[tuple[str, int], str] = {}
-        self._swept = self.now()
+        self.ties, self._swept = Ties(), 0.0
+
+    def open(self) -> None:
+        queue = self._opening()
+        self.identity, self.look, self._swept = self._identity(), queue, queue.clock.boottime()
+        self.queue = queue
+
+    def __getattr__(self, name: str) -> Any:
+        """Only for what is missing until it is open: who needs it opens it."""
+        if name not in Desk.__annotations__:
+            raise AttributeError(name)
+        self.open()
+        return getattr(self, name)
 
     def now(self) -> float:
         return self.queue.clock.boottime()
@@ -116,26 +127,28 @@ class Desk:
         with self._lock:
             for lease in leases:
                 self._held[lease.id, lease.epoch] = lease
-                self._hang((lease.id, lease.epoch), session)
             self._sweep()
+        if session is not None and leases:
+            self.ties.tie([(lease.id, lease.epoch) for lease in leases], session)
 
     def give_back(self, leases: list[Lease]) -> None:
         """Nobody is left to have them."""
         for lease in leases:
-            try:
+            with suppress(LeaseLost):
                 self.release(lease.id, lease.epoch, 0.0, repeat=False)
-            except LeaseLost:
-                pass
 
     def show(self, lease: Lease, since: float) -> dict[str, Any]:
         return {
             "id": lease.id,
             "epoch": lease.epoch,
-            "worker": lease.worker,
+            "worker": self.worker_of(lease),
             "ttl": lease.ttl,
             "left": min(lease.ttl, lease.deadline - since),
             "task": lease.task.to_json(),
         }
+
+    def worker_of(self, lease: Lease) -> str:
+        return self.ties.session((lease.id, lease.epoch)) or lease.worker
 
     # Steps
 
@@ -151,8 +164,8 @@ class Desk:
         self._step(lease, lambda: self.queue.renew(lease))
         with self._lock:
             self._held[task_id, epoch] = lease
-            if session is not None:
-                self._hang((task_id, epoch), session)
+        if session is not None:
+            self.ties.tie([(task_id, epoch)], session)
         return lease
 
     def complete(self, task_id: str, epoch: int, result: Any, *, repeat: bool) -> None:
@@ -214,9 +227,9 @@ class Desk:
     def _step(self, lease: Lease, act: Callable[[], None]) -> None:
         try:
             act()
-        except LeaseLost:
+        except LeaseLost as lost:
             self._forget(lease.id, lease.epoch)
-            raise
+            raise self._told(lost, lease.id) from lost
 
     def _find(self, task_id: str, epoch: int) -> Lease:
         known = self._held.get((task_id, epoch))
@@ -225,6 +238,8 @@ class Desk:
     def _look_up(self, task_id: str, epoch: int) -> Lease:
         try:
             return self.queue.lease(task_id, epoch)
+        except LeaseLost as lost:
+            raise self._told(lost, task_id) from lost
         except TaskNotFound:
             raise LeaseLost(
                 f"lease lost: task {task_id} is no longer in the queue; work done here at epoch {epoch} is not recorded"
@@ -232,37 +247,34 @@ class Desk:
 
     # Who holds what
 
-    def held_by(self, session: str) -> list[tuple[str, int]]:
-        with self._lock:
-            return list(self._by_session.get(session, ()))
+    def _told(self, lost: LeaseLost, task_id: str) -> LeaseLost:
+        """It may say who has the task now: a worker that claims through here is called by its own name."""
+        text = str(lost)
+        for name, lease in list(self._held.items()):
+            if name[0] == task_id and (session := self.ties.session(name)):
+                text = text.replace(lease.worker, session)
+        return LeaseLost(text)
 
-    def named(self, claims: list[Claim]) -> list[Claim]:
-        """As people want to see them: what was claimed through here hangs on a worker's session, not on the daemon."""
-        with self._lock:
-            sessions = [self._session_of.get((claim.id, claim.epoch)) for claim in claims]
-        return [
-            claim if session is None else replace(claim, worker=session, **_whereabouts(session))
-            for claim, session in zip(claims, sessions, strict=True)
-        ]
+    def claimed(self) -> list[Claim]:
+        """With the workers as holders, not the daemon."""
+        return self.ties.named(self.look.claimed())
 
-    def leave(self, session: str) -> None:
-        """What it holds hangs on no session any more."""
-        with self._lock:
-            for name in self._by_session.pop(session, ()):
-                self._session_of.pop(name, None)
+    def detail(self, ref: str) -> Detail:
+        found = self.queue.detail(ref)
+        return found if found.claim is None else replace(found, claim=self.ties.named([found.claim])[0])
 
-    def _hang(self, name: tuple[str, int], session: str | None) -> None:
-        before = self._session_of.pop(name, None)
-        if before is not None:
-            self._by_session[before].discard(name)
-        if session is not None:
-            self._session_of[name] = session
-            self._by_session.setdefault(session, set()).add(name)
+    def why(self, ref: str, wanted: Filter) -> Why:
+        filters = {"project": wanted.project, "labels": wanted.labels, "max_priority": wanted.max_priority}
+        said = self.queue.why(ref, **filters)
+        found = self.detail(said.id) if said.state == State.CLAIMED else None
+        if found is None or found.claim is None or not found.claim.via:
+            return said
+        return explain(found, self.queue.store_time(), self.queue.clock.wall(), wanted)
 
     def _forget(self, task_id: str, epoch: int) -> None:
         with self._lock:
             self._held.pop((task_id, epoch), None)
-            self._hang((task_id, epoch), None)
+        self.ties.untie([(task_id, epoch)])
 
     def _sweep(self) -> None:
         """Leases that nobody ended: long over."""
@@ -272,17 +284,10 @@ class Desk:
         self._swept = now
         for name in [name for name, lease in self._held.items() if now > lease.deadline + _FORGET_SECONDS]:
             del self._held[name]
-            self._hang(name, None)
-        self._by_session = {session: names for session, names in self._by_session.items() if names}
+            self.ties.untie([name])
 
     def close(self) -> None:
         self.queue.close()
-
-
-def _whereabouts(session: str) -> dict[str, Any]:
-    """Workers of dibs call their session by host, pid and a number drawn for it."""
-    found = re.fullmatch(r"(.+)-(\d{1,9})-[0-9a-f]{8}", session)
-    return {"host": found[1], "pid": int(found[2])} if found else {"host": "", "pid": None}
 
 
 def _pushed(task: Task, altered: bool) -> dict[str, Any]:

@@ -8,11 +8,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from dibs.errors import DibsError, MissingExtra, Unsupported
+from dibs.queues.queue import Queue
 from dibs.serve.counter import Counter
 from dibs.serve.house import House
 from dibs.serve.metrics import BUCKETS, METRICS, Labels
+from dibs.serve.refusal import Refusal
 from dibs.serve.reply import Reply, Send
 from dibs.serve.request import Request
+from dibs.stores.meter import Meter
 
 FRESH_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
@@ -27,6 +30,10 @@ class Look(NamedTuple):
 
 async def metrics(house: House, request: Request, send: Send) -> Reply:
     gauges = await asyncio.gather(*(_looked(house, counter) for counter in house.counters.values()))
+    gauges += [_down(name) for name in house.absent]
+    for name, counter in house.counters.items():
+        for kind, number in asked_of(counter.desk.queue).items():
+            house.metrics.counts["dibs_store_requests_total"][name, kind] = number
     text, kind = _written(house, gauges)
     return Reply(200, text, kind)
 
@@ -36,11 +43,13 @@ async def _looked(house: House, counter: Counter) -> Gauges:
     name = counter.desk.name
     last = looks.get(name)
     if last is None or house.clock.boottime() - last.at > FRESH_SECONDS:
-        gauges: Gauges = {"dibs_queue_up": {(name,): 0.0}}
+        gauges = _down(name)
         try:
+            if counter.health.why:
+                raise counter.health.refusal()
             async with asyncio.timeout(ANSWER_SECONDS):
                 gauges = await counter.run(_look, counter)
-        except (DibsError, TimeoutError):
+        except (DibsError, Refusal, TimeoutError):
             pass
         last = looks[name] = Look(house.clock.boottime(), gauges)
     now: dict[str, dict[Labels, float]] = {
@@ -48,6 +57,19 @@ async def _looked(house: House, counter: Counter) -> Gauges:
         "dibs_waiting_claims": {(name,): len(counter.waiting)},
     }
     return last.gauges | now
+
+
+def asked_of(queue: Queue) -> dict[str, int]:
+    """What this daemon has asked of the store behind, where that is counted: buckets by kind, Redis by commands."""
+    meter: Meter | None = getattr(queue, "meter", None)
+    if meter is not None:
+        return meter.counts
+    commands: int | None = getattr(getattr(queue, "_server", None), "asked", None)
+    return {} if commands is None else {"command": commands}
+
+
+def _down(name: str) -> Gauges:
+    return {"dibs_queue_up": {(name,): 0.0}}
 
 
 def _look(counter: Counter) -> Gauges:
@@ -62,11 +84,13 @@ def _look(counter: Counter) -> Gauges:
     }
     try:
         claims = counter.desk.look.claimed()
-        ready = [task.not_before or task.pushed_at for task in islice(counter.desk.look.tasks("ready"), _OLDEST_OF)]
+        ready = list(islice(counter.desk.look.tasks("ready"), _OLDEST_OF))
     except Unsupported:
         return found
     now = queue.store_time()
-    found["dibs_oldest_ready_seconds"] = {(name,): max((now - since for since in ready), default=0.0)}
+    since = [at for task in ready if (at := task.not_before or task.pushed_at)]  # a spec does not say when it came
+    if since or not ready:
+        found["dibs_oldest_ready_seconds"] = {(name,): now - min(since, default=now)}
     wall = queue.clock.wall()
     lag = max((wall - claim.heartbeat_at for claim in claims), default=0.0)
     found["dibs_heartbeat_lag_seconds"] = {(name,): max(lag, 0.0)}

@@ -14,6 +14,7 @@ from dibs.clock import SYSTEM, Clock
 from dibs.errors import DibsError, LeaseLost, Refused, TaskNotFound
 from dibs.queues.queue import Queue
 from dibs.queues.specs.queue import SpecsQueue
+from dibs.serve.counter import Counter
 from dibs.serve.house import House
 from dibs.states import State
 from dibs.task import NewTask, Task
@@ -51,6 +52,9 @@ class Feeding:
         self._log = house.log
         self._thread = threading.Thread(target=self._run, name="dibs-feeding", daemon=True)
         self._thread.start()
+
+    def join(self, house: House, counter: Counter) -> None:
+        """It opens its queue itself."""
 
     def stop(self) -> None:
         self._stopping.set()

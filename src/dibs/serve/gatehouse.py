@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from dibs.clock import SYSTEM, Clock
+from dibs.queues.remote.wire import MOST_BYTES, too_large
 from dibs.serve.limits import Limits
 from dibs.serve.refusal import Gone, Refusal
 from dibs.serve.request import Request
 from dibs.serve.tokens import Tokens
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-MOST_BYTES = 64 * 1024 * 1024
 BODY_SECONDS = 30.0
 WRONG_RATE = 20.0  # wrong tokens a second from one address
 Receive = Callable[[], Awaitable[Any]]
@@ -116,4 +116,4 @@ class Gatehouse:
             raise Refusal("too-slow", f"the body did not arrive within {self._body_seconds:g} s") from None
 
     def _too_large(self) -> Refusal:
-        return Refusal("too-large", f"the body is larger than {self._most_bytes} bytes; send less at a time")
+        return Refusal("too-large", too_large(self._most_bytes))

@@ -8,8 +8,10 @@ from typing import Any
 from dibs.errors import BadInput
 from dibs.facets import make_filter
 from dibs.queues.queue import Queue
+from dibs.serve.cache.chosen import Chosen
 from dibs.serve.counter import Counter
 from dibs.serve.desk import MOST_CLAIMED
+from dibs.serve.masking import NOTHING_HIDDEN
 from dibs.serve.refusal import Gone
 from dibs.serve.search.asking import asked
 from dibs.task import checked_number
@@ -31,7 +33,10 @@ class Call:
         *,
         attempt: int,
         hung_up: Callable[[], Awaitable[None]],
+        looks: bool = False,
     ) -> None:
+        """`looks`: by a token that may do no more; what is hidden in lists is hidden from it everywhere."""
+        self.mask = counter.desk.mask if looks else NOTHING_HIDDEN
         self.counter = counter
         self.desk = counter.desk
         self.received = self.desk.now()
@@ -56,7 +61,9 @@ class Call:
 async def about(call: Call) -> Any:
     offers = replace(call.queue.capabilities, processes=True, admits=False)
     paused = await call.run(lambda: call.queue.paused)
-    return {"name": call.desk.name, "capabilities": asdict(offers), "paused": paused}
+    return {
+        "name": call.desk.name, "identity": call.desk.identity, "capabilities": asdict(offers), "paused": paused,
+    }  # fmt: skip
 
 
 async def time(call: Call) -> Any:
@@ -68,7 +75,7 @@ async def stats(call: Call) -> Any:
 
 
 async def claimed(call: Call) -> Any:
-    return {"claims": [claim.to_json() for claim in await call.run(call.desk.look.claimed)]}
+    return {"claims": [claim.to_json() for claim in await call.run(call.desk.claimed)]}
 
 
 async def push(call: Call) -> Any:
@@ -84,9 +91,12 @@ async def tasks(call: Call) -> Any:
     limit = call.given.get("limit")
     if limit is not None and limit < 0:
         raise BadInput(f"limit {limit} is not acceptable; use a whole number from 0")
-    chosen = {"project": call.given.get("project"), "labels": call.given.get("label", ())}
-    listing = await call.run(call.desk.look.tasks, call.given.get("state"), **chosen, limit=limit)
-    return await call.counter.first_page(iter(listing), size)
+    labels = tuple(call.given.get("label", ()))
+    order = call.given.get("order", "run")
+    if order not in ("run", "newest"):
+        raise BadInput(f"order {order[:40]!r} is not known; use run or newest")
+    chosen = Chosen(call.given.get("state"), call.given.get("project"), labels, limit, order == "newest")
+    return await call.counter.first_page(chosen, size)
 
 
 async def search(call: Call) -> Any:
@@ -94,22 +104,22 @@ async def search(call: Call) -> Any:
 
 
 async def get(call: Call) -> Any:
-    return (await call.run(call.queue.get, call.ref)).to_json()
+    return call.mask.record((await call.run(call.queue.get, call.ref)).to_json())
 
 
 async def detail(call: Call) -> Any:
-    return (await call.run(call.queue.detail, call.ref)).to_json()
+    return call.mask.detail((await call.run(call.desk.detail, call.ref)).to_json())
 
 
 async def why(call: Call) -> Any:
     chosen = make_filter(call.given.get("project"), call.given.get("label", ()), call.given.get("max_priority"))
-    filters = {"project": chosen.project, "labels": chosen.labels, "max_priority": chosen.max_priority}
-    return (await call.run(call.queue.why, call.ref, **filters)).to_json()
+    return (await call.run(call.desk.why, call.ref, chosen)).to_json()
 
 
 async def lease(call: Call) -> Any:
     found = await call.run(call.desk.lease, call.ref, call.given["epoch"])
-    return call.desk.show(found, call.received)
+    shown = call.desk.show(found, call.received)
+    return {**shown, "task": call.mask.record(shown["task"])}
 
 
 async def claim(call: Call) -> Any:
@@ -138,7 +148,7 @@ async def claim(call: Call) -> Any:
 
 async def renew(call: Call) -> Any:
     kept = await call.step(call.desk.renew, call.ref, call.given["epoch"], call.given.get("session"))
-    return {"left": min(kept.ttl, kept.deadline - call.received), "worker": kept.worker}
+    return {"left": min(kept.ttl, kept.deadline - call.received), "worker": call.desk.worker_of(kept)}
 
 
 async def complete(call: Call) -> Any:
@@ -201,6 +211,7 @@ async def purge(call: Call) -> Any:
 
 
 async def leave(call: Call) -> Any:
+    """Needs no answer from the queue, so it is not done by its threads."""
     call.counter.sessions.leave(call.ref)
-    await call.run(call.desk.leave, call.ref)
+    await asyncio.get_running_loop().run_in_executor(None, call.desk.ties.leave, call.ref)
     return {}

@@ -22,6 +22,7 @@ METRICS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "dibs_leases_lost_total": ("counter", ("queue",), "steps refused because the lease was another's already"),
     "dibs_sessions_dropped_total": ("counter", ("queue",), "sessions that broke off and did not come back"),
     "dibs_claim_seconds": ("histogram", ("queue",), "from a claim's arrival, or its waking, to its answer"),
+    "dibs_store_requests_total": ("counter", ("queue", "kind"), "requests to the bucket or the server behind"),
     "dibs_http_requests_total": ("counter", ("route", "status"), "requests by route and status"),
     "dibs_http_request_seconds": ("histogram", ("route",), "from a request's arrival to its answer; without streams"),
     "dibs_rate_limited_total": ("counter", (), "requests refused for coming too fast"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dibs.queues.remote.wire import KINDS as ERRORS
+from dibs.serve.answers import ANSWERS, SCHEMAS
 from dibs.serve.asked import KINDS, Field
 from dibs.serve.routes import EVERYWHERE, PREFIX, ROUTES, SEARCH, TASK, Route
 
@@ -16,17 +17,19 @@ _PLACES = (
 
 def describe(version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {
-        PREFIX: {"get": {"operationId": "queues", "summary": "the queues that are served", "responses": _answers()}}
+        PREFIX: {
+            "get": {"operationId": "queues", "summary": "the queues that are served", "responses": _answers("queues")}
+        }
     }
     for path, what, kind, open_to_all in _PLACES:
-        operation: dict[str, Any] = {"operationId": path[1:], "summary": what, "responses": _answers(kind)}
+        operation: dict[str, Any] = {"operationId": path[1:], "summary": what, "responses": _answers(path[1:], kind)}
         paths[path] = {"get": {**operation, "security": []} if open_to_all else operation}
     paths[EVERYWHERE] = {
         "get": {
             "operationId": "search-everywhere",
             "summary": "tasks of all queues by their words and fields",
             "parameters": [_parameter(field) for field in SEARCH],
-            "responses": _answers(),
+            "responses": _answers("search-everywhere"),
         }
     }
     for route in ROUTES:
@@ -40,6 +43,7 @@ def describe(version: str) -> dict[str, Any]:
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": {
+                **SCHEMAS,
                 "NewTask": _object(TASK),
                 "Error": {
                     "type": "object",
@@ -66,7 +70,7 @@ def _operation(route: Route) -> dict[str, Any]:
             *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in named),
             *map(_parameter, route.query),
         ],
-        "responses": _answers("text/plain" if route.raw else "application/json"),
+        "responses": _answers(route.name, "text/plain" if route.raw else "application/json"),
     }  # fmt: skip
     if route.method == "POST":
         required = any(field.required for field in route.body)
@@ -91,10 +95,13 @@ def _object(fields: Sequence[Field]) -> dict[str, Any]:
     }
 
 
-def _answers(kind: str = "application/json") -> dict[str, Any]:
+def _answers(name: str, kind: str = "application/json") -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     codes = sorted({status for _, status in ERRORS.values()})
     return {
-        "200": {"description": "done", "content": {kind: {}}},
+        "200": {
+            "description": "done",
+            "content": {kind: {"schema": ANSWERS.get(name, {"type": "string"})}},
+        },
         **{str(status): {"description": "refused", "content": error} for status in codes},
     }

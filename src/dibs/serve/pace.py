@@ -3,10 +3,10 @@ several times that. A step that has turned slow (a disk that stalls) goes to a t
 """
 
 from dibs.clock import Clock
+from dibs.mounts import is_local
 from dibs.queues.files.queue import FilesQueue
 from dibs.queues.memory import MemoryQueue
 from dibs.queues.queue import Queue
-from dibs.serve.cache.mounts import is_local
 
 SLOW_SECONDS = 0.002
 _TOO_MANY = 3.0  # slow ones; a quick one makes up for a part of one, since any step can meet a busy processor

@@ -30,7 +30,7 @@ async def description(house: House, request: Request, send: Send) -> Reply:
 
 
 async def queues(house: House, request: Request, send: Send) -> Reply:
-    return Reply(200, dump({"queues": sorted(house.counters)}))
+    return Reply(200, dump({"queues": house.names}))
 
 
 PLACES = (

@@ -12,7 +12,7 @@ class Request:
     def __init__(self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> None:
         self.method: str = scope["method"]
         self.route = "none"  # as it is found
-        self.queue = ""
+        self._scope = scope
         self.receive = receive
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         self.path = raw.partition(b"?")[0].decode("latin-1")
@@ -26,6 +26,16 @@ class Request:
         self.client: str = scope["client"][0] if scope.get("client") else ""
 
     @property
+    def queue(self) -> str:
+        """The one that is asked for, once that is known."""
+        named: str = self._scope.get("queue", "")
+        return named
+
+    @queue.setter
+    def queue(self, name: str) -> None:
+        self._scope["queue"] = name
+
+    @property
     def query(self) -> dict[str, list[str]]:
         if not self._query:
             return {}
@@ -35,10 +45,17 @@ class Request:
             raise Refusal("bad-input", "the URL has too many settings; give at most 100") from None
 
     @property
+    def only_looks(self) -> bool:
+        """Whether its token may do no more."""
+        return (self.known.get("may") or ("",))[0] == "read"
+
+    @property
     def attempt(self) -> int:
         text = self.headers.get(ATTEMPT_HEADER.lower(), "0")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
     async def hung_up(self) -> None:
+        """Whoever waits for this is in no hurry to answer."""
+        self._scope["waits"] = True
         while (await self.receive())["type"] != "http.disconnect":
             pass

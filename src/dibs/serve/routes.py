@@ -63,6 +63,7 @@ ROUTES = (
         "GET", "/tasks", "tasks", "tasks, a page at a time, in about the order in which they would run",
         query=(
             Field("state", "text", "only tasks in this state"), *_QUERY,
+            Field("order", "text", "run (if not given), or newest: of tasks that are over, what ended last first"),
             Field("limit", "whole", "at most so many in all"), Field("page", "whole", "so many at a time, up to 1000"),
             Field("next", "text", "what the page before gave as `next`"),
         ),

@@ -105,7 +105,7 @@ class Running:
         """Until `stop`."""
         await self._house.start()
         serving = [asyncio.ensure_future(server.serve(sockets=[own])) for server, own in self._servers]
-        looking = [asyncio.ensure_future(_hang_up_on_the_silent(server)) for server, _ in self._servers]
+        looking = [asyncio.ensure_future(_look_after(server, self._house)) for server, _ in self._servers]
         try:
             while not self.started and not any(task.done() for task in serving):
                 await asyncio.sleep(0.005)
@@ -172,14 +172,18 @@ def _most_connections() -> int:
     return max(min(MOST_CONNECTIONS, soft - _OTHER_FILES), 50)
 
 
-async def _hang_up_on_the_silent(server: Any) -> None:
-    """One look at all connections now and then, instead of a timer for each request."""
+async def _look_after(server: Any, house: House) -> None:
+    """One look at all connections now and then, instead of a timer for each request: the silent are hung up on, and who
+    hangs on a queue that does not answer is told."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
         now = loop.time()
         for connection in [one for one in server.server_state.connections if one.overdue(now)]:
             connection.hang_up()
+        if silent := house.silent():
+            for connection in list(server.server_state.connections):
+                connection.tell(silent)
 
 
 def remove_socket(path: str) -> None:

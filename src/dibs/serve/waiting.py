@@ -34,10 +34,15 @@ class Waiting:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dibs-waiting")
         self._looking: asyncio.Task[None] | None = None
         self._pause = 0.0
+        self._since: float | None = None  # the present look
         self._over = False
 
     def __len__(self) -> int:
         return len(self._waiters)
+
+    def waited(self) -> float:
+        """For how many seconds the present look has lasted."""
+        return 0.0 if self._since is None else asyncio.get_running_loop().time() - self._since
 
     def join(self, limit: int, wanted: Wanted, until: float) -> Waiter:
         """`found` of what this returns is set when there is something, or the time is over."""
@@ -53,11 +58,15 @@ class Waiting:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
 
+    def refuse(self, refusal: Refusal) -> None:
+        """All that wait now. What is found for them after all goes back."""
+        for waiter in self._waiters:
+            waiter.found.set_exception(refusal)
+        self._waiters.clear()
+
     def stop(self) -> None:
         self._over = True
-        for waiter in self._waiters:
-            waiter.found.set_exception(Refusal("stopping", "the daemon is stopping; ask again"))
-        self._waiters.clear()
+        self.refuse(Refusal("stopping", "the daemon is stopping; ask again"))
         self._desk.queue.rouse()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -69,7 +78,9 @@ class Waiting:
                 key: Kind = (waiter.wanted.ttl, waiter.wanted.filter)
                 groups[key] = groups.get(key, 0) + waiter.limit
             nearest = min(waiter.until for waiter in self._waiters)
+            self._since = loop.time()
             found = await loop.run_in_executor(self._thread, self._round, groups, nearest)
+            self._since = None
             for key, result in found.items():
                 self._hand_out(key, result)
             now = self._desk.now()

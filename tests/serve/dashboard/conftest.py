@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from dibs.serve.dashboard.dashboard import Dashboard
+from dibs.serve.search.searching import Searching
 from serve.daemon import Daemon
 
 
@@ -14,5 +15,7 @@ def board() -> Dashboard:
 
 
 @pytest.fixture
-def daemon(start: Callable[..., Daemon], board: Dashboard) -> Daemon:
-    return start(beside=[board])
+def daemon(start: Callable[..., Daemon], board: Dashboard, request: pytest.FixtureRequest) -> Daemon:
+    """Without a search index, unless a test asks for one."""
+    searched = getattr(request, "param", "") == "index"
+    return start(beside=[board, Searching("none")] if searched else [board])

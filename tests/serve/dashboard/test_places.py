@@ -2,15 +2,19 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import dibs
 from dibs.queues.queue import Queue
+from dibs.serve.dashboard.dashboard import Dashboard
 from dibs.task import NewTask
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
+from serve.test_sessions import until
 
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 
@@ -96,6 +100,32 @@ def test_a_text_is_found_in_keys_ids_and_payloads_within_the_filters(ask: Ask, q
     assert found("text=nowhere") == set()
 
 
+@pytest.mark.parametrize("daemon", ["index", "no index"], indirect=True)
+def test_what_a_search_finds_is_paged_too(ask: Ask, queue: Queue) -> None:
+    queue.push_many(NewTask(payload="needle", key=f"k{number}") for number in range(120))
+    queue.push("hay")
+    seen: set[str] = set()
+    sizes, more = [], ""
+    while True:
+        page = asks(ask, f"tasks?queue=q&text=needle&state=ready{more}")
+        sizes.append(len(page["tasks"]))
+        seen.update(task["key"] for task in page["tasks"])
+        assert page.get("found", 120) == 120
+        if page["next"] is None:
+            break
+        more = f"&next={quote(page['next'])}"
+    assert (sizes, len(seen), page["cut"]) == ([50, 50, 20], 120, False)
+
+
+def test_a_query_that_cannot_be_read_is_said_unless_a_task_has_it_as_it_is(ask: Ask, queue: Queue) -> None:
+    refused = ask("GET", "/v1/dashboard/tasks?queue=q&text=(((")
+    assert (refused.status, refused.kind) == (400, "bad-input")
+    assert "cannot be read" in refused.json["error"]["message"]
+    task = queue.push("smile :-(((")
+    assert [one["id"] for one in asks(ask, "tasks?queue=q&text=(((")["tasks"]] == [task.id]
+    assert ask("GET", "/v1/dashboard/tasks?queue=q&text=a&next=elsewhere").kind == "bad-input"
+
+
 def test_a_huge_payload_is_cut(ask: Ask, queue: Queue) -> None:
     queue.push({"blob": "x" * 3_000_000}, key="huge")
     page = asks(ask, "task?queue=q&ref=huge")
@@ -115,6 +145,29 @@ def test_the_page_of_a_task_tells_its_story(ask: Ask, queue: Queue) -> None:
     assert [event["error"] for event in page["history"]] == [f"first {HOSTILE}", f"second {HOSTILE}"]
     assert "2 of 2 attempts" in page["why"]
     assert page["ended_at"] <= page["now"] + 1
+
+
+def test_a_row_of_what_is_over_says_when_it_ended(ask: Ask, queue: Queue, board: Dashboard) -> None:
+    queue.push(1, key="done")
+    queue.push(2, key="open")
+    lease = queue.claim()
+    assert lease is not None
+    lease.complete()
+    for _ in range(2):  # the second time it is known
+        (row,) = asks(ask, "tasks?queue=q&state=completed")["tasks"]
+        assert row["ended_at"] == queue.detail(lease.id).ended_at is not None
+    assert len(board.endings._known) == 1
+    assert [row["ended_at"] for row in asks(ask, "tasks?queue=q&state=ready")["tasks"]] == [None]
+
+
+def test_those_who_wait_for_tasks_are_counted(ask: Ask, daemon: Daemon) -> None:
+    assert asks(ask, "claims?queue=q")["waiting"] == 0
+    with dibs.open(daemon.url) as queue, ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(queue.claim, wait=60)
+        until(lambda: asks(ask, "claims?queue=q")["waiting"] == 1)
+        assert asks(ask, "tasks?queue=q&state=claimed")["waiting"] == 1
+        queue.push("enough")
+        assert waiting.result(60) is not None
 
 
 def test_who_works_on_what(ask: Ask, queue: Queue) -> None:
@@ -204,3 +257,12 @@ def test_a_daemon_that_stops_ends_the_streams(daemon: Daemon) -> None:
     daemon._loop.call_soon_threadsafe(daemon.house.stop)
     while answer.readline():  # or the connection would stay open, and this would time out
         pass
+
+
+def test_a_search_that_did_not_read_all_says_how_much_it_read(
+    ask: Ask, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.serve.dashboard.finding.MOST_READ", 3)
+    queue.push_many(range(5))
+    page = asks(ask, "tasks?queue=q&text=nowhere")
+    assert (page["tasks"], page["cut"], page["read"]) == ([], True, 3)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.serve.dashboard.shown import ROW_CHARACTERS, line_of
-from dibs.serve.dashboard.writing import hiding, written
+from dibs.serve.dashboard.writing import written
+from dibs.serve.masking import hiding
 
 NOBODY = hiding(())
 JSON = st.recursive(

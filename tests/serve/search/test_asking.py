@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.errors import BadInput
-from dibs.serve.search.asking import MOST, asked, written
+from dibs.serve.search.asking import MOST, asked
 from dibs.serve.search.index import Index
 from dibs.serve.search.words import of_task
 from dibs.states import State
@@ -63,7 +63,9 @@ def index() -> Index:
         ('text:"deep text"', "2"),
         ("project:shop", "3"),
         ('"quote \\" and"', "4"),
-        ("nothing:known", ""),
+        ('"nothing:known"', ""),
+        ('state:"failed"', "4"),
+        ("status:needs_attention", ""),
         ("IN", ""),
         ("id:2", "2"),
     ],
@@ -83,13 +85,19 @@ def test_what_a_query_finds(index: Index, query: str, found: str) -> None:
         ('"open', "quotes"),
         ("priority:soon", "low, normal"),
         ("priority:[1 TO soon]", "neither a number"),
-        ("ready:maybe", "ready:true"),
+        ("ready:maybe", "use one of true, false"),
+        ("bogus:field", "field 'bogus' is not known; use one of id, key"),
+        ("a NOT (stat:failed)", "field 'stat' is not known"),
+        ("state:bogus", "state:bogus is not known; use one of ready, scheduled"),
+        ("status:pendng", "status:pendng is not known; use one of pending, blocked"),
+        ("label:", "label: has no value; write label:VALUE"),
+        ("state: failed", "state: has no value"),
         ("(" * 30 + "a" + ")" * 30, "brackets"),
     ],
 )
 def test_what_cannot_be_read_is_said(query: str, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        written(query)
+        asked(query)
 
 
 def test_what_cannot_be_asked() -> None:

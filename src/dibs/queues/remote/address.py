@@ -1,11 +1,14 @@
 """Where a daemon is: what `http://HOST:PORT/NAME` or `unix:SOCKET/NAME` says, and which token goes with it.
 
-The token is that of `DIBS_TOKEN`, else of `?token=`; on this host, else, the one that the daemon keeps in its file.
+The token is that of `?token=`, else of `DIBS_TOKEN`; on this host, else, the one that the daemon keeps in its file: the
+one that `[daemon] token` in dibs.toml names, or the usual one.
 """
 
 import os
+import stat
 from urllib.parse import quote, unquote, urlsplit
 
+from dibs.config import kept_token_file
 from dibs.errors import BadInput
 from dibs.queues.remote.wire import PORT
 from dibs.redact import redact
@@ -28,6 +31,7 @@ class Address:
     timeout: float  # how long one answer may take
     patience: float  # how long a daemon that does not answer is tried again
     ca: str | None  # a file of certificates to trust, besides those of the system
+    kept_in: str | None  # the file that the token was taken from, if it was
 
     @property
     def where(self) -> str:
@@ -45,12 +49,6 @@ class Address:
         return f"/v1/queues/{quote(self.name, safe='')}"
 
 
-def token_file() -> str:
-    """Where a daemon of this user keeps its token, unless it was told another place."""
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.environ.get("DIBS_TOKEN_FILE") or os.path.join(config, "dibs", "token")
-
-
 def parse(url: str, settings: dict[str, str]) -> Address:
     """BadInput says what is missing or wrong."""
     shown = redact(url)
@@ -58,16 +56,25 @@ def parse(url: str, settings: dict[str, str]) -> Address:
     if unknown:
         raise BadInput(f"setting {unknown[0]!r} in {shown!r} is not known; known: {', '.join(SETTINGS)}")
     numbers = {name: _number(shown, name, settings.get(name), default) for name, default in _NUMBERS.items()}
-    token = os.environ.get("DIBS_TOKEN") or settings.get("token")
+    token = settings.get("token") or os.environ.get("DIBS_TOKEN") or None
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise BadInput(f"the token for {shown!r} is not acceptable; use the one in the daemon's token file")
     if url.partition(":")[0].lower() == "unix":
-        socket, _, name = url.partition(":")[2].partition("?")[0].rpartition("/")
-        if not socket or not name:
+        path = url.partition(":")[2].partition("?")[0]
+        socket, _, name = path.rpartition("/")
+        if not socket or not name or _is_socket(path):
             raise BadInput(f"{shown!r} names no queue; write unix:/PATH/TO/dibs.sock/NAME")
         socket = os.path.abspath(socket)
         return Address(
-            host="localhost", port=0, tls=False, socket=socket, name=unquote(name), token=token, ca=None, **numbers
+            host="localhost",
+            port=0,
+            tls=False,
+            socket=socket,
+            name=unquote(name),
+            token=token,
+            ca=None,
+            kept_in=None,
+            **numbers,
         )
     try:
         parts = urlsplit(url)
@@ -76,18 +83,34 @@ def parse(url: str, settings: dict[str, str]) -> Address:
         raise BadInput(f"{shown!r} is not a URL: {error}; write http://HOST:{PORT}/NAME") from None
     name, tls = parts.path.strip("/"), parts.scheme.lower() == "https"
     if not host or not name or "/" in name or "@" in parts.netloc:
-        raise BadInput(f"{shown!r} is not the URL of a queue; write http://HOST:{PORT}/NAME, with ?token= if need be")
-    if token is None and host in LOOPBACK:
-        token = _kept_token()
+        raise BadInput(f"{shown!r} is not the URL of a queue; write http://HOST:{PORT}/NAME")
+    kept_in = kept_token_file() if token is None and host in LOOPBACK else None
+    if kept_in is not None:
+        token = _kept_token(kept_in)
     port = port or (443 if tls else PORT)
     return Address(
-        host=host, port=port, tls=tls, socket=None, name=unquote(name), token=token, ca=settings.get("ca"), **numbers
+        host=host,
+        port=port,
+        tls=tls,
+        socket=None,
+        name=unquote(name),
+        token=token,
+        ca=settings.get("ca"),
+        kept_in=kept_in if token else None,
+        **numbers,
     )
 
 
-def _kept_token() -> str | None:
+def _is_socket(path: str) -> bool:
     try:
-        with open(token_file(), encoding="ascii") as file:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _kept_token(path: str) -> str | None:
+    try:
+        with open(path, encoding="ascii") as file:
             return file.readline().strip() or None
     except (OSError, UnicodeDecodeError):
         return None

@@ -9,6 +9,7 @@ import http.client
 import os
 import socket
 import threading
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -22,8 +23,10 @@ from dibs.task import decode
 
 _LOST = (OSError, http.client.HTTPException)
 _AGAIN = ("busy", "stopping")
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what is said to us is no TLS
 _OPENING_SECONDS = 2.0
 _LONGEST_PAUSE = 5.0  # whatever the daemon says: it may have changed its mind
+SOON_SECONDS = 3.0
 
 
 class Connections:
@@ -36,7 +39,7 @@ class Connections:
         self._mine = threading.local()
         self._all: set[Line] = set()
         self._polling: set[Line] = set()
-        self._roused = 0
+        self.roused = 0  # how often
         self._lock = threading.Lock()
         self._pid = os.getpid()
 
@@ -65,22 +68,27 @@ class Connections:
         """Whether the daemon answers at all."""
         self._send(b"GET /healthz " + self._head + b"\r\n")
 
-    def poll(self, path: str, body: dict[str, Any], seconds: float) -> Any:
-        """A claim that the daemon may keep waiting; None when `rouse` ended it. On a connection of its own."""
+    def soon(self, path: str, body: Any = None) -> Any:
+        """As `post`, but once and without patience: for last words. None when they were not heard."""
+        return self._once(self._posting(path, wire.dump(body or {})))
+
+    def poll(self, path: str, body: dict[str, Any], seconds: float, roused: int) -> Any:
+        """A claim that the daemon may keep waiting, on a connection of its own. `roused` is what the counter of that
+        name said before the look that found nothing: whoever has been roused since does not wait. None when
+        nothing was claimed, or that cannot be known soon."""
         key = os.urandom(12).hex()
         again = self._posting(path, wire.dump(body), key)
         self._own()
-        roused = self._roused
         line: Line | None = None
         try:
             line = Line(self.address, self.address.timeout + seconds)
             with self._lock:
-                self._polling.add(line)
-                if roused != self._roused:
+                if roused != self.roused:
                     return None
+                self._polling.add(line)
             answer = line.exchange(self._numbered(self._posting(path, wire.dump({**body, "wait": seconds}), key), 1))
         except _LOST:
-            return None if roused != self._roused else self._ask(again, self.address.patience, attempt=2)
+            return self._settled(again, roused)
         finally:
             if line is not None:
                 with self._lock:
@@ -91,13 +99,21 @@ class Connections:
             kind, error = wire.error_of(found, answer.status)
             if kind not in _AGAIN:
                 raise error
-            return self._ask(again, self.address.patience, attempt=2)
+            return self._settled(again, roused)
         return found
 
+    def _settled(self, again: tuple[bytes, bytes], roused: int) -> Any:
+        """What a wait that broke off has brought. Hanging up may come too late to prevent that it has: asked with the
+        same key, the daemon says so. Who was roused has no time for a daemon that is gone."""
+        if roused != self.roused:
+            return self._once(again, attempt=2)
+        return self._ask(again, self.address.patience, attempt=2)
+
     def rouse(self) -> None:
-        """Whoever waits for a claim looks again at once."""
+        """Whoever waits for a claim, or looked for one before and is about to wait, looks again at once."""
+        self._own()
         with self._lock:
-            self._roused += 1
+            self.roused += 1
             for line in self._polling:
                 line.hang_up()
 
@@ -107,6 +123,8 @@ class Connections:
         return f"{method} {self.address.base}{path} ".encode() + self._head, b""
 
     def _posting(self, path: str, body: bytes, key: str | None = None) -> tuple[bytes, bytes]:
+        if len(body) > wire.MOST_BYTES:
+            raise BadInput(wire.too_large(wire.MOST_BYTES))
         head, _ = self._asking("POST", path)
         more = (
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -128,6 +146,8 @@ class Connections:
                 if answer.status < 400:
                     return found
                 kind, error = wire.error_of(found, answer.status)
+                if kind == "unauthorized" and self.address.kept_in:
+                    error = StorageError(f"{error}; the one that was sent is in {self.address.kept_in}")
                 if kind not in _AGAIN:
                     raise error
                 pause = answer.retry_after
@@ -147,6 +167,17 @@ class Connections:
             else:
                 self._clock.sleep(min(pause, _LONGEST_PAUSE))
 
+    def _once(self, request: tuple[bytes, bytes], attempt: int = 1) -> Any:
+        """On a connection of its own, since others have more time."""
+        with suppress(*_LOST, DibsError):
+            line = Line(self.address, min(self.address.timeout, SOON_SECONDS))
+            try:
+                answer = line.exchange(self._numbered(request, attempt))
+            finally:
+                line.close()
+            return self._decoded(answer) if answer.status < 400 else None
+        return None
+
     def _send(self, request: bytes) -> Answer:
         line = self._line()
         answer = line.exchange(request)
@@ -162,6 +193,9 @@ class Connections:
             raise StorageError(f"{self.address.where} does not answer as a dibs daemon does; check the URL") from None
 
     def _unreachable(self, lost: Exception) -> DibsError:
+        if getattr(lost, "reason", "") in _NO_TLS:
+            where = self.address.where
+            return StorageError(f"{where} does not speak https; write {where.replace('https', 'http', 1)}/…")
         why = lost.strerror if isinstance(lost, OSError) and lost.strerror else str(lost) or type(lost).__name__
         return StorageError(f"no answer from the daemon at {self.address.where}: {why}; is `dibs serve` running?")
 
@@ -207,6 +241,7 @@ class Connections:
 
     def close(self) -> None:
         """A later request makes a new one."""
+        self._own()
         with self._lock:
             lines, self._all = self._all, set()
         for line in lines:

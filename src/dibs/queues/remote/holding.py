@@ -17,6 +17,8 @@ from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.queues.remote import wire
 from dibs.queues.remote.connections import Connections
+from dibs.queues.remote.gifts import Gifts
+from dibs.queues.remote.inhand import InHand
 from dibs.queues.remote.session import Session
 from dibs.task import checked_number
 
@@ -35,10 +37,13 @@ class Held:
 class Holding(Queue):
     _connections: Connections
     _session: Session | None  # None: leases belong to no process
-    _asked: threading.local  # what this thread wanted last, and what waiting for it has brought
+    _asked: threading.local  # what this thread wanted last, and how often it had been roused before
+    _gifts: Gifts
+    _in_hand: InHand
 
     def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
         self._asked.last = (ttl, wanted)
+        self._asked.roused = self._connections.roused
         gift = self._gift(ttl, wanted)
         if len(gift) >= limit:
             return gift
@@ -52,22 +57,40 @@ class Holding(Queue):
         if last is None:
             self.clock.sleep(seconds)
             return
+        if self._gifts.here:
+            return
         ttl, wanted = last
         sent = self.clock.boottime()
-        found = self._connections.poll("/claim", {"limit": 1, **self._claiming(ttl, wanted)}, seconds)
+        body = {"limit": 1, **self._claiming(ttl, wanted)}
+        found = self._connections.poll("/claim", body, seconds, self._asked.roused)
         if found is not None:  # what it got was claimed at the end of the waiting, not before
-            self._asked.gift = (ttl, wanted, self._leases(found, sent + found["waited"]))
+            leases = self._leases(found, sent + found["waited"])
+            if leases:
+                self._give_back(self._gifts.put(last, leases))
+
+    def stop_waiting(self) -> None:
+        self._give_back(self._gifts.take()[1])
 
     def _gift(self, ttl: float, wanted: Filter) -> list[Lease]:
-        given, self._asked.gift = getattr(self._asked, "gift", None), None
-        if given is None:
-            return []
-        if given[:2] == (ttl, wanted):
-            return [lease for lease in given[2] if lease.held]
-        for lease in given[2]:
+        kind, leases = self._gifts.take()
+        if kind == (ttl, wanted):
+            return [lease for lease in leases if lease.held]
+        for lease in leases:
             with suppress(LeaseLost, StorageError):
                 lease.release()
         return []
+
+    def _give_back(self, leases: list[Lease]) -> None:
+        """Unstarted, by somebody who is about to leave."""
+        for lease in leases:
+            self._connections.soon(f"{at(lease.id)}/release", {"epoch": lease.epoch})
+            lease.state = "released"
+            self._in_hand.drop(lease)
+
+    def _joined(self) -> None:
+        """The session was made again, perhaps with another daemon: what is held is renewed through it."""
+        for lease in self._in_hand.held(self.clock.boottime()):
+            self._connections.soon(f"{at(lease.id)}/renew", {"epoch": lease.epoch, **self._named()})
 
     def _claiming(self, ttl: float, wanted: Filter) -> dict[str, Any]:
         body: dict[str, Any] = {"ttl": ttl}
@@ -84,6 +107,7 @@ class Holding(Queue):
             leases.remove(lease)  # we slept, or the answer was long on its way: others may already take it over
             with suppress(LeaseLost, StorageError):
                 lease.release()
+        self._in_hand.add(leases, now)
         return leases
 
     def _lease(self, record: Any, sent: float) -> Lease:
@@ -129,6 +153,8 @@ class Holding(Queue):
         given = list(leases)
         held = [lease for lease in given if lease.state == "held"]
         gone = [lease for lease in given if lease.state != "held"]
+        for lease in held:
+            self._in_hand.drop(lease)
         ends = [{"id": lease.id, "epoch": lease.epoch, "result": lease.result} for lease in held]
         lost = {(one["id"], one["epoch"]) for one in self._connections.post("/complete", {"leases": ends})["lost"]}
         for lease in held:
@@ -144,6 +170,8 @@ class Holding(Queue):
         return leases[0] if leases else None
 
     def _step(self, lease: Lease, step: str, body: dict[str, Any]) -> Any:
+        if step != "renew":
+            self._in_hand.drop(lease)
         try:
             return self._connections.post(f"{at(lease.id)}/{step}", {"epoch": lease.epoch, **body})
         except LeaseLost:

@@ -3,17 +3,18 @@
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dibs.clock import SYSTEM, Clock
 from dibs.errors import Unsupported
-from dibs.facets import make_filter
+from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.queues.remote import wire
 from dibs.queues.remote.address import Address, parse
 from dibs.queues.remote.connections import Connections
+from dibs.queues.remote.gifts import Gifts
 from dibs.queues.remote.holding import Holding, at
+from dibs.queues.remote.inhand import InHand
 from dibs.queues.remote.session import Session
 from dibs.queues.views import Capabilities, Claim, Detail, Stats, Why
 from dibs.states import State
@@ -55,8 +56,10 @@ class RemoteQueue(Holding):
             raise Unsupported("a daemon cannot end a lease with a process; leave --pid out and give a short --ttl")
         self._where = address
         self._connections = Connections(address, clock)
-        self._session = Session(self._connections, self.host.name, clock) if pid is not None else None
+        self._session = Session(self._connections, self.host.name, clock, self._joined) if pid is not None else None
         self._asked = threading.local()
+        self._gifts = Gifts()
+        self._in_hand = InHand()
         self._time = (float("-inf"), 0.0)
         found = self._connections.first("", OPENING_SECONDS)["capabilities"]
         known = {name: bool(found[name]) for name in field_names(Capabilities) if name in found}
@@ -106,8 +109,13 @@ class RemoteQueue(Holding):
         labels: Iterable[str] = (),
         limit: int | None = None,
     ) -> Iterator[Task]:
-        wanted = make_filter(project, labels)
-        asked: dict[str, Any] = {"state": state, "project": wanted.project, "label": sorted(wanted.labels)}
+        return self._listed(state, make_filter(project, labels), limit)
+
+    def _newest(self, state: State, wanted: Filter, limit: int | None) -> Iterator[Task]:
+        return self._listed(state, wanted, limit, order="newest")
+
+    def _listed(self, state: str | None, wanted: Filter, limit: int | None, **order: str) -> Iterator[Task]:
+        asked: dict[str, Any] = {"state": state, "project": wanted.project, "label": sorted(wanted.labels), **order}
         page = self._connections.get("/tasks", **asked, limit=limit, page=PAGE)
         while True:
             yield from map(wire.task_of, page["tasks"])
@@ -168,11 +176,7 @@ class RemoteQueue(Holding):
 
     def close(self) -> None:
         super().close()
-        with suppress(AttributeError):
-            for lease in self._asked.gift[2] if self._asked.gift else ():
-                with suppress(Exception):
-                    lease.release()
-            self._asked.gift = None
+        self._give_back(self._gifts.close())
         if self._session is not None:
             self._session.leave()
         self._connections.close()

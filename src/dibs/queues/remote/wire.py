@@ -14,6 +14,7 @@ from dibs.states import Cell, State
 from dibs.task import Task, task_from_record
 
 PORT = 8750
+MOST_BYTES = 64 * 1024 * 1024  # of a body that is sent to a daemon
 KEY_HEADER = "Idempotency-Key"
 ATTEMPT_HEADER = "Dibs-Attempt"  # from 2 on the answer to an earlier one was lost
 # the kind of an error -> (its exception, status of the answer)
@@ -27,7 +28,7 @@ KINDS: dict[str, tuple[type[DibsError], int]] = {
     "missing-extra": (errors.MissingExtra, 503),
     "storage": (errors.StorageError, 503),
     "unauthorized": (errors.StorageError, 401),
-    "forbidden": (errors.StorageError, 403),
+    "forbidden": (errors.Unsupported, 403),  # no outage: it will not pass
     "no-queue": (errors.StorageError, 404),
     "no-route": (errors.StorageError, 404),
     "no-method": (errors.StorageError, 405),
@@ -49,6 +50,11 @@ def dump(value: Any) -> bytes:
         raise BadInput("payload is nested too deep; flatten it") from None
     except (TypeError, ValueError) as error:
         raise BadInput(f"payload is not JSON: {error}; use dicts, lists, strings, numbers, booleans, null") from None
+
+
+def too_large(most: int) -> str:
+    """Said by the client, since a daemon that hangs up in the middle of a body is not heard; else by the daemon."""
+    return f"the body is larger than {most} bytes; send less at a time"
 
 
 def kind_of(error: DibsError) -> str:

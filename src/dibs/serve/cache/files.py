@@ -13,7 +13,9 @@ from dibs.queues.files.finder import SAMPLE, Finder, Found
 from dibs.queues.files.fs import storage_error
 from dibs.queues.files.layout import Layout, parse_name
 from dibs.queues.files.queue import FilesQueue
+from dibs.queues.queue import ended_state
 from dibs.queues.views import Claim, Stats
+from dibs.serve.cache.dated import Dated
 from dibs.serve.cache.folders import MOST_FOLDERS, KnownFolders, Stamp, settled
 from dibs.specs.cache import STAMP
 from dibs.states import State
@@ -31,12 +33,14 @@ Inside = tuple[list[str], list[str]]  # the names in a folder, and the paths of 
 
 class KnownFinder(Finder):
     def __init__(self, layout: Layout, clock: Clock = SYSTEM) -> None:
-        super().__init__(KnownFolders(clock), layout)
+        self.folders_known = KnownFolders(clock)
+        super().__init__(self.folders_known, layout)
         self._clock = clock
         self._tasks: dict[str, tuple[Stamp, Task]] = {}
         self._sorted: dict[tuple[str, ...], tuple[Listed, Lot]] = {}
         self._found: dict[tuple[str, str], Found | None] = {}
         self._ours: dict[str, Inside] = {}
+        self._dated = Dated()
         self._counted: dict[str, tuple[list[str], Counter[str]]] = {}
 
     def find(self, state: State, wanted: Filter = EVERYTHING) -> Iterator[Found]:
@@ -48,6 +52,16 @@ class KnownFinder(Finder):
                         found = self._parsed(state, one)
                     if found is not None and (wanted is EVERYTHING or wanted(self.facet(found.name.facet))):
                         yield found
+
+    def newest(self, state: State, wanted: Filter) -> Iterator[Found]:
+        """What ended last first, of a state that is over."""
+        listed = [(folder, self._list(folder)) for folder in self.folders(state)]
+        for one in self._dated.newest(listed):
+            found = self._found.get(one, _UNSEEN)
+            if found is _UNSEEN:
+                found = self._parsed(state, one)
+            if found is not None and (wanted is EVERYTHING or wanted(self.facet(found.name.facet))):
+                yield found
 
     def _groups(self, state: State) -> Iterator[Iterator[Listed]]:  # type: ignore[override]
         return super()._groups(state)  # type: ignore[return-value]  # of what `_lots` gives here
@@ -133,7 +147,9 @@ class KnownFiles:
 
     def __init__(self, queue: FilesQueue) -> None:
         self._queue = queue
+        self.root = queue.root
         self.finder = KnownFinder(queue._parts.layout)
+        self.folders = self.finder.folders_known
 
     def tasks(
         self,
@@ -145,6 +161,15 @@ class KnownFiles:
     ) -> Iterator[Task]:
         try:
             yield from looks.tasks(self.finder, state, make_filter(project, labels), limit)
+        except OSError as error:
+            raise storage_error(error, f"cannot list {self._queue.root}") from error
+
+    def newest(
+        self, state: str, *, project: str | None = None, labels: Iterable[str] = (), limit: int | None = None
+    ) -> Iterator[Task]:
+        found = self.finder.newest(ended_state(state), make_filter(project, labels))
+        try:
+            yield from looks.shown(self.finder, found, limit)
         except OSError as error:
             raise storage_error(error, f"cannot list {self._queue.root}") from error
 

@@ -23,18 +23,23 @@ class KnownFolders(LocalFs):
     def __init__(self, clock: Clock = SYSTEM) -> None:
         self._clock = clock
         self._known: dict[str, tuple[Stamp, list[str]]] = {}
+        self.asked: set[str] = set()  # all that were looked at, for whoever empties it before
+        self.listed = 0  # how often one had to be listed, or was not there
 
     def listdir(self, path: str) -> list[str]:  # type: ignore[override]
         """As `os.listdir`; the same list as the last time when nothing changed, so nobody may change it."""
+        self.asked.add(path)
         try:
             stat = os.stat(path)  # before listing: a change meanwhile shows in the next one
         except OSError:
+            self.listed += 1
             self._known.pop(path, None)
             raise
         stamp: Stamp = STAMP(stat)
         known = self._known.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
+        self.listed += 1
         now = self._clock.wall()
         names = os.listdir(path)
         if settled(stat, now):

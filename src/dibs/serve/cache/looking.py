@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from dibs.mounts import is_local
 from dibs.queues.files.fs import LocalFs
 from dibs.queues.files.queue import FilesQueue
 from dibs.queues.queue import Queue
 from dibs.queues.specs.queue import SpecsQueue
 from dibs.queues.views import Claim, Stats
 from dibs.serve.cache.files import KnownFiles
-from dibs.serve.cache.mounts import is_local
 from dibs.serve.cache.specs import KnownSpecs
 from dibs.task import Task
 
@@ -24,6 +24,10 @@ class Looking(Protocol):
         project: str | None = None,
         labels: Iterable[str] = (),
         limit: int | None = None,
+    ) -> Iterator[Task]: ...
+
+    def newest(
+        self, state: str, *, project: str | None = None, labels: Iterable[str] = (), limit: int | None = None
     ) -> Iterator[Task]: ...
 
     def stats(self) -> Stats: ...

@@ -9,8 +9,10 @@ from dibs.errors import DibsError
 from dibs.serve.cache.looking import Looking, looking
 from dibs.serve.cache.specs import KnownSpecs
 from dibs.serve.cache.watching import Watcher
+from dibs.states import TERMINAL
 
 if TYPE_CHECKING:
+    from dibs.serve.counter import Counter
     from dibs.serve.house import House
 
 
@@ -21,14 +23,17 @@ class Remembering:
 
     async def start(self, house: "House") -> None:
         for counter in house.counters.values():
-            desk = counter.desk
-            desk.look = look = looking(desk.queue)
-            if look is desk.queue:
-                continue
-            if isinstance(look, KnownSpecs):
-                self._watch(look, house.log)
-            self._warming.append(threading.Thread(target=warm, args=(look,), name="dibs-warming", daemon=True))
-            self._warming[-1].start()
+            self.join(house, counter)
+
+    def join(self, house: "House", counter: "Counter") -> None:
+        desk = counter.desk
+        desk.look = look = looking(desk.queue)
+        if look is desk.queue:
+            return
+        if isinstance(look, KnownSpecs):
+            self._watch(look, house.log)
+        self._warming.append(threading.Thread(target=warm, args=(look,), name="dibs-warming", daemon=True))
+        self._warming[-1].start()
 
     def _watch(self, look: KnownSpecs, log: Callable[[str], None]) -> None:
         watcher = Watcher(look.folder, look.files, log)
@@ -52,3 +57,6 @@ def warm(look: Looking) -> None:
         look.stats()
         for _ in look.tasks(limit=100):
             pass
+        for state in TERMINAL:
+            for _ in look.newest(state, limit=1):
+                pass

@@ -8,6 +8,7 @@ for one that was lost, every file is looked at, as the queue itself does for eac
 from collections.abc import Iterable, Iterator
 
 from dibs.facets import make_filter
+from dibs.queues.queue import ended_state
 from dibs.queues.specs.catalogue import Catalogue
 from dibs.queues.specs.queue import SpecsQueue
 from dibs.queues.views import Claim, Stats
@@ -37,6 +38,11 @@ class KnownSpecs:
         limit: int | None = None,
     ) -> Iterator[Task]:
         return self.looks.tasks(state, make_filter(project, labels), limit)
+
+    def newest(
+        self, state: str, *, project: str | None = None, labels: Iterable[str] = (), limit: int | None = None
+    ) -> Iterator[Task]:
+        return self.tasks(ended_state(state), project=project, labels=labels, limit=limit)
 
     def stats(self) -> Stats:
         return self.looks.stats(self._queue.paused)

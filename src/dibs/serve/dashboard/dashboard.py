@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from dibs.serve.counter import Counter
+from dibs.serve.dashboard.endings import Endings
 from dibs.serve.dashboard.events import Watcher
 from dibs.serve.dashboard.listings import Listings
 from dibs.serve.dashboard.sampler import Sampler
-from dibs.serve.dashboard.writing import hiding
 from dibs.serve.house import House
+from dibs.serve.masking import hiding
 from dibs.serve.refusal import Refusal
 
 MOST_WATCHERS = 200
@@ -23,11 +25,13 @@ def dump(value: Any) -> bytes:
 
 
 class Dashboard:
-    """`mask`: the keys of payloads whose values are not shown."""
+    """`mask`: the keys of payloads whose values are not shown, here and in any list."""
 
     def __init__(self, mask: Sequence[str] = ()) -> None:
+        self.mask = tuple(mask)
         self.hide = hiding(mask)
         self.listings = Listings()
+        self.endings = Endings()
         self.samplers: dict[str, Sampler] = {}
         self._watchers: set[Watcher] = set()
         self._loops: list[asyncio.Task[None]] = []
@@ -36,10 +40,13 @@ class Dashboard:
         self._over = False
 
     async def start(self, house: House) -> None:
-        desks = [counter.desk for counter in house.counters.values()]
-        self._threads = ThreadPoolExecutor(max(len(desks), 1), thread_name_prefix="dibs-dashboard")
-        self.samplers = {desk.name: Sampler(desk, house.clock) for desk in desks}
-        self._loops = [asyncio.create_task(self._follow(sampler, house)) for sampler in self.samplers.values()]
+        self._threads = ThreadPoolExecutor(max(len(house.names), 1), thread_name_prefix="dibs-dashboard")
+        for counter in house.counters.values():
+            self.join(house, counter)
+
+    def join(self, house: House, counter: Counter) -> None:
+        self.samplers[counter.desk.name] = sampler = Sampler(counter.desk, house.clock)
+        self._loops.append(asyncio.create_task(self._follow(sampler, house)))
 
     def stop(self) -> None:
         self._over = True

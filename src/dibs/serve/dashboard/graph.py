@@ -5,8 +5,8 @@ from typing import Any
 
 from dibs.errors import DibsError
 from dibs.serve.dashboard.shown import line_of
-from dibs.serve.dashboard.writing import Hide
 from dibs.serve.desk import Desk
+from dibs.serve.masking import Hide
 from dibs.states import State
 from dibs.task import Task
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from dibs.serve.cache.chosen import Chosen
 from dibs.serve.counter import Counter
 from dibs.serve.refusal import Refusal
+from dibs.states import TERMINAL
 from dibs.task import Task
 
 ROWS = 50
@@ -20,9 +22,10 @@ class Listings:
         self._open: OrderedDict[str, tuple[Counter, Iterator[Task]]] = OrderedDict()
 
     async def first(self, counter: Counter, chosen: dict[str, Any]) -> dict[str, Any]:
-        """`chosen`: state, project and labels."""
-        filters = {"project": chosen.get("project"), "labels": chosen.get("label", ())}
-        tasks = await counter.run(lambda: iter(counter.desk.look.tasks(chosen.get("state"), **filters)))
+        """`chosen`: state, project and labels. Of what is over, what ended last comes first."""
+        state, labels = chosen.get("state"), tuple(chosen.get("label", ()))
+        wanted = Chosen(state, chosen.get("project"), labels, newest=state in TERMINAL)
+        tasks = await counter.run(wanted.listed, counter.desk.look)
         return await self._page(counter, tasks)
 
     async def following(self, name: str) -> dict[str, Any]:

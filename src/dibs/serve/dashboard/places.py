@@ -5,13 +5,15 @@ from typing import Any
 
 from dibs import __version__
 from dibs.errors import Unsupported
-from dibs.queues.views import Claim
+from dibs.facets import EVERYTHING
+from dibs.queues.views import Capabilities, Claim
 from dibs.serve.asked import Field, checked_query
 from dibs.serve.counter import Counter
 from dibs.serve.dashboard import events as streaming
 from dibs.serve.dashboard.dashboard import Dashboard, dump, of
 from dibs.serve.dashboard.finding import find
 from dibs.serve.dashboard.graph import Drawing
+from dibs.serve.dashboard.sampler import absent
 from dibs.serve.dashboard.series import SPANS
 from dibs.serve.dashboard.shown import claim_of, line_of, page_of, row_of
 from dibs.serve.desk import Desk
@@ -19,8 +21,8 @@ from dibs.serve.house import House
 from dibs.serve.refusal import Refusal
 from dibs.serve.reply import Reply, Send
 from dibs.serve.request import Request
-from dibs.states import State
-from dibs.values import asdict, replace
+from dibs.states import TERMINAL, State
+from dibs.values import asdict
 
 MOST_TEXTS = 1000
 _QUEUE = Field("queue", "text", "its name", True)
@@ -39,9 +41,12 @@ async def overview(house: House, request: Request, send: Send) -> Reply:
     board = of(house)
     shown = [
         {**board.samplers[name].to_json(), "capabilities": asdict(counter.desk.queue.capabilities)}
-        for name, counter in sorted(house.counters.items())
+        for name, counter in house.counters.items()
     ]
-    return _json({"version": __version__, "queues": shown})
+    shown += [
+        {**absent(name, missing.why), "capabilities": asdict(Capabilities())} for name, missing in house.absent.items()
+    ]
+    return _json({"version": __version__, "queues": sorted(shown, key=lambda one: str(one["name"]))})
 
 
 async def may_write(house: House, request: Request, send: Send) -> Reply:
@@ -62,21 +67,21 @@ async def tasks(house: House, request: Request, send: Send) -> Reply:
     else:
         following = asked.get("next")
         page = await (board.listings.following(following) if following else board.listings.first(counter, asked))
+    if asked.get("state") in TERMINAL and not board.samplers[counter.desk.name].paid:
+        await counter.run(board.endings.add, counter.desk, page["tasks"])
     claims = {}
     if asked.get("state") == "claimed" or any(task["state"] == "claimed" for task in page["tasks"]):
         claims = {claim.id: claim for claim in await counter.run(_claims, counter.desk)}
     page["tasks"] = [row_of(task, board.hide, claims.get(task["id"])) for task in page["tasks"]]
-    return _json({**page, "now": await counter.run(counter.desk.queue.store_time)})
+    now = await counter.run(counter.desk.queue.store_time)
+    return _json({**page, "waiting": len(counter.waiting), "now": now})
 
 
 async def task(house: House, request: Request, send: Send) -> Reply:
     board, counter, asked = _asked(house, request, (_QUEUE, _REF))
     queue = counter.desk.queue
-    detail = await counter.run(queue.detail, asked["ref"])
-    if detail.claim is not None:
-        (claim,) = counter.desk.named([detail.claim])
-        detail = replace(detail, claim=claim)
-    why = await counter.run(queue.why, detail.task.id)
+    detail = await counter.run(counter.desk.detail, asked["ref"])
+    why = await counter.run(counter.desk.why, detail.task.id, EVERYTHING)
     now = await counter.run(queue.store_time)
     return _json({**page_of(detail, board.hide), "why": why.text, "now": now})
 
@@ -86,7 +91,8 @@ async def claims(house: House, request: Request, send: Send) -> Reply:
     held = await counter.run(_claims, counter.desk)
     texts = await counter.run(_texts, counter.desk, board) if held else {}
     now = await counter.run(counter.desk.queue.store_time)
-    return _json({"claims": [{**claim_of(claim), "text": texts.get(claim.id, "")} for claim in held], "now": now})
+    shown = [{**claim_of(claim), "text": texts.get(claim.id, "")} for claim in held]
+    return _json({"claims": shown, "waiting": len(counter.waiting), "now": now})
 
 
 def _texts(desk: Desk, board: Dashboard) -> dict[str, str]:
@@ -119,7 +125,7 @@ async def graph(house: House, request: Request, send: Send) -> Reply:
 
 def _claims(desk: Desk) -> list[Claim]:
     try:
-        return desk.named(desk.look.claimed())
+        return desk.claimed()
     except Unsupported:
         return []
 
@@ -127,11 +133,10 @@ def _claims(desk: Desk) -> list[Claim]:
 def _asked(house: House, request: Request, fields: tuple[Field, ...]) -> tuple[Dashboard, Counter, dict[str, Any]]:
     """(the dashboard, the queue that is asked about, what else is asked)."""
     asked = checked_query(fields, request.query)
-    name = asked.pop("queue")
-    counter = house.counters.get(name)
-    if counter is None:
-        served = ", ".join(sorted(house.counters))
-        raise Refusal("no-queue", f"queue {name[:80]!r} is not served here; served: {served}")
+    counter = house.counter(asked.pop("queue"))
+    if counter.health.why:
+        raise counter.health.refusal()
+    request.queue = counter.desk.name
     return of(house), counter, asked
 
 

@@ -87,6 +87,19 @@ class Sampler:
         }
 
 
+def absent(name: str, why: str) -> dict[str, Any]:
+    """The same of a queue that cannot be reached at all."""
+    rates = dict.fromkeys(("pushed", "completed", "failed"), 0.0)
+    return {
+        "name": name,
+        "version": 0,
+        "error": why,
+        "stats": None,
+        "rates": rates,
+        "line": Series().line(0.0, "completed"),
+    }
+
+
 def _shown(stats: Stats) -> dict[str, Any]:
     """Of projects and labels, of which there may be thousands, only so many as a person would choose from."""
     return {

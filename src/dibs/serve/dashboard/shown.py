@@ -3,7 +3,8 @@
 from typing import Any
 
 from dibs.queues.views import Claim, Detail
-from dibs.serve.dashboard.writing import HIDDEN, Hide, written
+from dibs.serve.dashboard.writing import written
+from dibs.serve.masking import HIDDEN, Hide
 
 ROW_CHARACTERS = 180
 PAGE_CHARACTERS = 200_000
@@ -14,9 +15,10 @@ _TITLES = ("title", "name")
 
 
 def row_of(task: dict[str, Any], hide: Hide, claim: Claim | None = None) -> dict[str, Any]:
-    """`task`: as `Task.to_json` gives it."""
+    """`task`: as `Task.to_json` gives it, and `ended_at` where that is known."""
     row = {name: task[name] for name in _ROW}
-    return {**row, "text": line_of(task["payload"], hide), "claim": None if claim is None else claim_of(claim)}
+    row |= {"ended_at": task.get("ended_at"), "claim": None if claim is None else claim_of(claim)}
+    return {**row, "text": line_of(task["payload"], hide)}
 
 
 def title_of(payload: Any, hide: Hide) -> str:

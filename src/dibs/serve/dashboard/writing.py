@@ -1,18 +1,10 @@
 """Payloads as text for people: cut where they are long, and secrets hidden by their key."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
 from typing import Any
 
-HIDDEN = "•••"
-Hide = Callable[[str], bool]
-
-
-def hiding(names: Iterable[str]) -> Hide:
-    """Whether a key is one of `names`, in whatever case; `*` stands for anything."""
-    patterns = [name.lower() for name in names]
-    return lambda key: any(fnmatchcase(key.lower(), pattern) for pattern in patterns)
+from dibs.serve.masking import HIDDEN, Hide
 
 
 def written(value: Any, limit: int, hide: Hide, *, indent: bool = False) -> tuple[str, bool]:

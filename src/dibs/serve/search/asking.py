@@ -1,16 +1,20 @@
 """What somebody asks for: words and `field:value`, all of which must be met unless it says OR or NOT. Pure.
 
 A query is read here and written out for the index with every AND and bracket in place, so that it means the same
-however it is written. A word with a colon in it that is no field (`https://…`) is a word.
+however it is written. An address or path (`https://…`) is a word, whatever stands before its colon; else what stands
+there must be a field that is known, so that a typing mistake cannot go unseen.
 """
 
 import re
 from typing import NamedTuple
 
 from dibs.errors import BadInput
+from dibs.specs.statuses import Status
+from dibs.states import State
 from dibs.task import PRIORITIES
 
 FIELDS = ("id", "key", "title", "text", "project", "label", "state", "status", "ready", "type", "priority")
+VALUES = {"state": tuple(map(str, State)), "status": tuple(map(str, Status)), "ready": ("true", "false")}
 SORTS = ("relevance", "priority", "newest", "oldest")
 DEFAULT_LIMIT, MOST = 50, 1000
 MOST_CHARACTERS = 2000
@@ -39,6 +43,7 @@ def asked(query: str, sort: str | None = None, limit: int | None = None) -> Aske
         raise BadInput(f"limit {most} is not acceptable; use 1 to {MOST}")
     if len(query) > MOST_CHARACTERS:
         raise BadInput(f"the query has {len(query)} characters; use at most {MOST_CHARACTERS}")
+    written(query)
     return Asked(query, chosen, most)
 
 
@@ -109,12 +114,17 @@ class _Reading:
 
 
 def _term(field: str | None, value: str, word: str) -> str:
-    if field is None or field not in FIELDS:
+    if field is None and word[:-1] in FIELDS and word[-1] == ":":
+        raise BadInput(f"{word} has no value; write {word}VALUE, without a space")
+    if field is None or value[0] in "/\\":
         return "*" if word == "*" else _quoted(word)
+    if field not in FIELDS:
+        raise BadInput(f'field {field[:40]!r} is not known; use one of {", ".join(FIELDS)}, or "…" around a text')
     if field == "priority":
         return f"priority:{_priority(value)}"
-    if field == "ready" and value not in ("true", "false"):
-        raise BadInput(f"ready:{value[:40]} is not known; use ready:true or ready:false")
+    known = VALUES.get(field)
+    if known and value.strip('"') not in known:
+        raise BadInput(f"{field}:{value[:40]} is not known; use one of {', '.join(known)}")
     return f"{field}:{_quoted(value)}"
 
 

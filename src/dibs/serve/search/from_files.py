@@ -7,6 +7,7 @@ from dibs.queues.files import looks
 from dibs.queues.files.finder import Found
 from dibs.queues.files.layout import parse_name
 from dibs.serve.cache.files import KnownFinder
+from dibs.serve.masking import NOTHING_HIDDEN, Masking
 from dibs.serve.search.sources import Change
 from dibs.serve.search.words import of_task
 from dibs.states import State
@@ -15,8 +16,9 @@ ID = 32  # characters
 
 
 class FilesSource:
-    def __init__(self, finder: KnownFinder) -> None:
+    def __init__(self, finder: KnownFinder, mask: Masking = NOTHING_HIDDEN) -> None:
         self._finder = finder
+        self._mask = mask
         self._lists: dict[str, list[str]] | None = None
 
     def forget(self) -> None:
@@ -55,7 +57,7 @@ class FilesSource:
                 continue  # it moved on: where it went it is seen, in this look or the next
             except BadInput as error:
                 task = looks.damaged(found, error)
-            yield Change(name.id, signature, of_task(task))
+            yield Change(name.id, signature, of_task(self._mask.task(task)))
 
     def _gone(self, missing: set[str], known: Mapping[str, str], lists: Iterable[list[str]]) -> Iterator[Change]:
         """Of those that left a folder, the ones that are in none."""

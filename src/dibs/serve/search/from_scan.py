@@ -4,14 +4,16 @@ from binascii import crc32
 from collections.abc import Iterator, Mapping
 
 from dibs.queues.queue import Queue
+from dibs.serve.masking import NOTHING_HIDDEN, Masking
 from dibs.serve.search.sources import Change
 from dibs.serve.search.words import of_task
 from dibs.task import encode
 
 
 class ScanSource:
-    def __init__(self, queue: Queue, every: float) -> None:
+    def __init__(self, queue: Queue, every: float, mask: Masking = NOTHING_HIDDEN) -> None:
         self._queue = queue
+        self._mask = mask
         self._every = every
         self._scanned: float | None = None
 
@@ -29,7 +31,7 @@ class ScanSource:
             there.add(task.id)
             signature = f"{crc32(encode(task.to_json())):08x}"
             if known.get(task.id) != signature:
-                yield Change(task.id, signature, of_task(task))
+                yield Change(task.id, signature, of_task(self._mask.task(task)))
         for name in known.keys() - there:
             yield Change(name, "", None)
         self._scanned = now

@@ -8,6 +8,7 @@ from dibs.queues.specs.queue import SpecsQueue
 from dibs.queues.specs.tasks import task_of
 from dibs.serve.cache.order import Order
 from dibs.serve.cache.specs import KnownSpecs
+from dibs.serve.masking import NOTHING_HIDDEN, Masking
 from dibs.serve.search.sources import Change
 from dibs.serve.search.words import MOST_CHARACTERS, Words, of_task
 from dibs.specs.badspec import BadSpec
@@ -17,7 +18,8 @@ from dibs.states import State
 
 
 class SpecsSource:
-    def __init__(self, queue: Queue, look: KnownSpecs) -> None:
+    def __init__(self, queue: Queue, look: KnownSpecs, mask: Masking = NOTHING_HIDDEN) -> None:
+        self._mask = mask
         assert isinstance(queue, SpecsQueue)
         self._queue = queue
         self._look = look
@@ -52,6 +54,6 @@ class SpecsSource:
         if page is None:
             return None
         task = task_of(page.spec, self._queue._limits).standing(self._look.looks.cell(page.spec, state))
-        words = of_task(task, str(page.spec.status))
+        words = of_task(self._mask.task(task), str(page.spec.status))
         text = f"{words.text} {body(page.data).decode(errors='replace')}"
         return words._replace(title=page.spec.title, text=text[:MOST_CHARACTERS])

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from dibs.clock import SYSTEM, Clock
 from dibs.errors import StorageError, TaskNotFound
 from dibs.queues.queue import Queue
+from dibs.serve.masking import NOTHING_HIDDEN, Masking
 from dibs.serve.search.asking import Asked
 from dibs.serve.search.index import Damaged, Hit, Index
 from dibs.serve.search.shelf import Shelf
@@ -41,8 +42,10 @@ class Keeping:
         patience: float | None = None,
         log: Callable[[str], None] = lambda _: None,
         clock: Clock = SYSTEM,
+        mask: Masking = NOTHING_HIDDEN,
     ) -> None:
         self._queue = queue
+        self._mask = mask
         self._source = source
         self._shelf = shelf
         self._patience = patience
@@ -183,7 +186,7 @@ class Keeping:
             task = json.loads(hit.shown)
         else:
             try:
-                task = self._queue.get(hit.id).to_json()
+                task = self._mask.record(self._queue.get(hit.id).to_json())
             except TaskNotFound:
                 return None  # it has just been removed
         return {"score": hit.score, "task": task}

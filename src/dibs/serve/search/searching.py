@@ -23,7 +23,7 @@ from dibs.serve.search.shelf import Shelf, place_of
 from dibs.serve.search.sources import source_of
 
 if TYPE_CHECKING:
-    from dibs.serve.desk import Desk
+    from dibs.serve.counter import Counter
     from dibs.serve.house import House
 
 THREADS = 2
@@ -40,7 +40,7 @@ class Searching:
     def __init__(self, folder: str | None = None, rescan: float = RESCAN_SECONDS) -> None:
         self._folder = folder
         self._rescan = rescan
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dibs-search")
+        self._pools: list[ThreadPoolExecutor] = []  # one for each queue: none waits for another's
         self._waiting = 0
         self._over = threading.Event()
         self._all: list[Keeping] = []
@@ -48,24 +48,28 @@ class Searching:
         self._thread: threading.Thread | None = None
 
     async def start(self, house: "House") -> None:
-        try:
-            require()
-        except DibsError as error:
-            for counter in house.counters.values():
-                counter.desk.search = partial(_refuse, error)
-            return
         for counter in house.counters.values():
-            self._add(counter.desk, house)
+            self.join(house, counter)
         self._thread = threading.Thread(target=self._keep, args=(house.log,), name="dibs-indexing", daemon=True)
         self._thread.start()
 
-    def _add(self, desk: "Desk", house: "House") -> None:
-        address = desk.queue.address
+    def join(self, house: "House", counter: "Counter") -> None:
+        desk = counter.desk
+        try:
+            require()
+        except DibsError as error:
+            desk.search = partial(_refuse, error)
+            return
+        address, mask = desk.queue.address, desk.mask
+        if mask:  # an index that lacks something is another's
+            address = f"{address} without {' '.join(mask.names)}"
         look = looking(desk.queue) if desk.look is desk.queue else desk.look
-        source = source_of(desk.queue, look, self._rescan)
+        source = source_of(desk.queue, look, self._rescan, mask)
         shelf = Shelf(self._place(address), address)
-        keeping = Keeping(desk.queue, source, shelf, patience=PATIENCE_SECONDS, log=house.log)
-        desk.search = partial(self._ask, keeping)
+        keeping = Keeping(desk.queue, source, shelf, patience=PATIENCE_SECONDS, log=house.log, mask=mask)
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dibs-search")
+        self._pools.append(pool)
+        desk.search = partial(self._ask, pool, keeping)
         self._all.append(keeping)
         if not isinstance(source, ScanSource):  # what must be read whole is read when somebody asks
             self._kept.append(keeping)
@@ -76,12 +80,12 @@ class Searching:
             return found
         return None if self._folder == "none" else os.path.join(self._folder, os.path.basename(found))
 
-    async def _ask(self, keeping: Keeping, asked: Asked) -> dict[str, Any]:
+    async def _ask(self, pool: ThreadPoolExecutor, keeping: Keeping, asked: Asked) -> dict[str, Any]:
         if self._waiting >= MOST_WAITING:
             raise Refusal("busy", f"{self._waiting} searches wait already; ask again later")
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, keeping.find, asked)
+            return await asyncio.get_running_loop().run_in_executor(pool, keeping.find, asked)
         except Stopped:
             raise Refusal("stopping", "the daemon is stopping; ask again") from None
         finally:
@@ -96,7 +100,7 @@ class Searching:
                 postponed += LOOK_SECONDS
             else:
                 postponed = 0.0
-                worked = sum(self._kept_in_step(keeping, load, log) for keeping in self._kept)
+                worked = sum(self._kept_in_step(keeping, load, log) for keeping in list(self._kept))
             self._over.wait(max(LOOK_SECONDS, worked * (1 / load.share() - 1)))
 
     def _kept_in_step(self, keeping: Keeping, load: Load, log: Callable[[str], None]) -> float:
@@ -115,7 +119,8 @@ class Searching:
 
     def close(self) -> None:
         self.stop()
-        self._pool.shutdown()
+        for pool in self._pools:
+            pool.shutdown()
         if self._thread is not None:
             self._thread.join()
         for keeping in self._all:

@@ -7,6 +7,7 @@ from dibs.queues.queue import Queue
 from dibs.serve.cache.files import KnownFiles
 from dibs.serve.cache.looking import Looking
 from dibs.serve.cache.specs import KnownSpecs
+from dibs.serve.masking import NOTHING_HIDDEN, Masking
 from dibs.serve.search.words import Words
 
 
@@ -27,16 +28,16 @@ class Source(Protocol):
         ...
 
 
-def source_of(queue: Queue, look: Looking, every: float) -> Source:
-    """`every`: seconds between two scans of a queue that does not tell what changed."""
+def source_of(queue: Queue, look: Looking, every: float, mask: Masking = NOTHING_HIDDEN) -> Source:
+    """`every`: seconds between two scans of a queue that does not tell what changed; `mask`: what nobody may find."""
     if isinstance(look, KnownFiles):
         from dibs.serve.search.from_files import FilesSource
 
-        return FilesSource(look.finder)
+        return FilesSource(look.finder, mask)
     if isinstance(look, KnownSpecs):
         from dibs.serve.search.from_specs import SpecsSource
 
-        return SpecsSource(queue, look)
+        return SpecsSource(queue, look, mask)
     from dibs.serve.search.from_scan import ScanSource
 
-    return ScanSource(queue, every)
+    return ScanSource(queue, every, mask)

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { say } from "./toast.js";
+import { plural } from "./words.js";
 
 export const STATES = ["ready", "claimed", "scheduled", "blocked", "failed", "completed", "cancelled"];
 
@@ -12,6 +13,16 @@ export function badge(state) {
 // Where there is nothing yet: what that means, and the command that changes it.
 export function empty(what, more, command) {
   return h("div", { class: "empty" }, h("p", {}, h("strong", {}, what), more), command && copied(command));
+}
+
+export function nobodyWorks(queue, waiting) {
+  if (waiting)
+    return empty(
+      `${plural(waiting, "worker waits", "workers wait")} for tasks.`,
+      "Push one:",
+      `dibs push ${urlOf(queue)} '{"url": "https://example.com"}'`,
+    );
+  return empty("Nobody works on anything.", "Start a worker:", `dibs work ${urlOf(queue)} -- ./job {}`);
 }
 
 function copied(command) {

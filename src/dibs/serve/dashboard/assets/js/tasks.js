@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { queues } from "./live.js";
 import { amend, to, withQuery } from "./router.js";
 import { queueHead } from "./queue.js";
-import { STATES, empty, trouble, urlOf } from "./parts.js";
+import { STATES, empty, nobodyWorks, trouble, urlOf } from "./parts.js";
 import { taskTable } from "./tasktable.js";
 import { count, plural, setNow, short } from "./words.js";
 
@@ -31,6 +31,7 @@ export function tasks(main, name, query) {
   let pages = []; // what was seen: going back asks for nothing
   let page = 0;
   let turnNumber = 0;
+  let going = 0; // the page that is being asked for
   let choices = "";
 
   const drawStates = () => {
@@ -108,6 +109,7 @@ export function tasks(main, name, query) {
 
   const load = async (wanted) => {
     const mine = ++turnNumber;
+    going = wanted;
     const { state, ...rest } = asked;
     try {
       const more = wanted > 0 ? { next: pages[wanted - 1].next } : {};
@@ -123,7 +125,11 @@ export function tasks(main, name, query) {
       fill(wrong);
       show(wanted);
     } catch (error) {
-      if (mine === turnNumber) fill(wrong, trouble(error.message));
+      if (mine !== turnNumber) return;
+      fill(wrong, trouble(error.message));
+      if (error.kind === "bad-input" && wanted === 0) card.hidden = true; // what is shown was not asked for
+    } finally {
+      if (mine === turnNumber) going = 0;
     }
   };
 
@@ -138,13 +144,13 @@ export function tasks(main, name, query) {
     const turned = wanted !== page;
     page = wanted;
     card.hidden = false;
-    const { tasks: found, next: more, cut } = pages[page];
+    const { tasks: found, next: more, cut, found: matches } = pages[page];
     table.show(found, asked.state, turned);
     const before = pages.slice(0, page).reduce((total, one) => total + one.tasks.length, 0);
     const filtered = asked.project || asked.label || asked.text;
     const stats = queues.get(name)?.stats;
-    const total = filtered ? null : asked.state === "all" ? stats?.total : stats?.states[asked.state];
-    if (!found.length && page === 0) fill(card, nothing());
+    const total = filtered ? matches : asked.state === "all" ? stats?.total : stats?.states[asked.state];
+    if (!found.length && page === 0) fill(card, cut ? unread(pages[page].read) : nothing());
     else if (!card.contains(pager)) fill(card, table.element, pager);
     const last = before + found.length;
     const rest = cut ? "; there may be more: make the search narrower" : total > last ? ` of ${count(total)}` : "";
@@ -155,14 +161,20 @@ export function tasks(main, name, query) {
     if (turned) table.focusFirst();
   };
 
+  const unread = (read) =>
+    empty(
+      `No match in the first ${count(read)} tasks.`,
+      "Not all of them were read. Search for a whole word, or choose a state, project or label.",
+    );
+
   const nothing = () => {
     if (asked.text || asked.project || asked.label)
       return empty("No task matches.", "Change the search or the filters, or look at another state.");
+    if (asked.state === "claimed") return nobodyWorks(name, pages[page].waiting);
     const command = `dibs push ${urlOf(name)} '{"url": "https://example.com"}'`;
     const words = {
       ready: ["Nothing is ready.", "A task that is pushed appears here.", command],
       all: ["The queue is empty.", "Push a task:", command],
-      claimed: ["Nobody works on anything.", "Start a worker:", `dibs work ${urlOf(name)} -- ./job {}`],
       failed: ["Nothing has failed.", "What runs out of attempts stays here until it is retried."],
       scheduled: ["Nothing waits for its time.", "Delayed tasks and retries wait here.", `${command} --delay 5m`],
       blocked: ["Nothing waits for other tasks.", null, `${command} --after KEY`],
@@ -182,7 +194,7 @@ export function tasks(main, name, query) {
       head.draw();
       drawStates();
       drawFilters();
-      if (fresh && page === 0 && !table.chosen()) load(0);
+      if (fresh && page === 0 && going === 0 && !table.chosen()) load(0); // who turns the page is not called back
     },
     stop: () => {
       turnNumber += 1;

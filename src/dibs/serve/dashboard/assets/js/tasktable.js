@@ -123,9 +123,12 @@ export function taskTable(name, changed) {
     );
   };
 
+  const ended = () => rows.some((task) => task.ended_at); // not known of queues where each look is paid for
+
   const when = (task) => {
     if (state === "claimed" && task.claim) return time(task.claim.claimed_at, "for");
     if (state === "scheduled" && task.not_before) return time(task.not_before, "in");
+    if (ended()) return task.ended_at ? time(task.ended_at) : "–";
     return task.pushed_at ? time(task.pushed_at) : "–";
   };
 
@@ -146,7 +149,7 @@ export function taskTable(name, changed) {
           ? h("th", { scope: "col", class: "wide" }, "Worker")
           : h("th", { scope: "col", class: "number wide" }, "Priority"),
         h("th", { scope: "col", class: "number wide" }, "Attempts"),
-        h("th", { scope: "col", class: "number" }, LAST[state] ?? "Pushed"),
+        h("th", { scope: "col", class: "number" }, LAST[state] ?? (ended() ? "Ended" : "Pushed")),
       );
       if (turned) fill(body);
       reconcile(body, rows, (task) => task.id, row);

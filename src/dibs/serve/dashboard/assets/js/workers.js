@@ -4,7 +4,7 @@ import { h, s, fill } from "./dom.js";
 import { get } from "./api.js";
 import { to } from "./router.js";
 import { queueHead } from "./queue.js";
-import { empty, trouble, urlOf } from "./parts.js";
+import { nobodyWorks, trouble } from "./parts.js";
 import { now, plural, setNow, shortId, time } from "./words.js";
 
 const AGAIN = 5000; // heartbeats change no count, so no news tells of them
@@ -25,11 +25,7 @@ export function workers(main, name) {
         place,
         answer.claims.length
           ? drawn(name, answer.claims)
-          : h(
-              "div",
-              { class: "card" },
-              empty("Nobody works on anything.", "Start a worker:", `dibs work ${urlOf(name)} -- ./job {}`),
-            ),
+          : h("div", { class: "card" }, nobodyWorks(name, answer.waiting)),
       );
       if (focused) place.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     } catch (error) {
