@@ -10,6 +10,8 @@ CODE := src tests benchmarks examples
 SCHEDULES ?= 100000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
+unexport PYTHONDONTWRITEBYTECODE  # the tests start thousands of processes: compile what they import once
+
 .DEFAULT_GOAL := help
 .PHONY: help browser demo test test-filesystems lint format simulate bench bench-small docs docs-check lock clean
 
@@ -27,8 +29,8 @@ browser: # for the tests of the dashboard: the system's own, put in where we may
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || true
 
-test-filesystems: $(VENV)/dev ## as root: the doctor and queues on real file systems, mounted for it
-	DIBS_FILESYSTEMS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs tests/filesystems
+test-filesystems: $(VENV)/dev ## as root: the doctor and queues on real file systems, mounted for it (all of it with DIBS_LONG=1)
+	DIBS_FILESYSTEMS=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/filesystems
 
 lint: $(VENV)/dev ## style, types, and which way imports point
 	$(BIN)/ruff check $(CODE)
@@ -42,8 +44,9 @@ format: $(VENV)/dev ## put the code into its format
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-simulate: $(VENV)/dev ## run many more schedules of the simulation (SCHEDULES=100000 for each backend)
+simulate: $(VENV)/dev ## run many more schedules of the simulation (SCHEDULES=100000 for each backend and the index)
 	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) --jobs $(JOBS)
+	$(BIN)/python -m tests.index --schedules $(SCHEDULES) --jobs $(JOBS)
 
 bench: $(VENV)/bench ## all benchmarks at full size, into docs/benchmarks.md (long)
 	$(BIN)/python -m benchmarks --size full --doc docs/benchmarks.md

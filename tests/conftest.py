@@ -1,5 +1,6 @@
 """For all tests: failures inside the shipped contract suite show their values; what this machine lacks is said."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from servers.fixtures import moto, postgres, rclone, redis_server, seaweed, valk
 __all__ = ["moto", "postgres", "rclone", "redis_server", "seaweed", "valkey"]
 
 pytest.register_assert_rewrite("dibs.testing")
+gc.disable()  # until all tests are collected: they live as long as the process
 MEMORY = "/dev/shm"
 
 
@@ -35,6 +37,11 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that at the end no processor waits for another's last test."""
     items.sort(key=lambda item: "simulation" not in item.path.parts)
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -149,6 +149,14 @@ class Queue:
         leases = await self._claimed(self._threads.submit(chain))
         return leases[0] if leases else None
 
+    async def complete_and_claim_many(
+        self, leases: Iterable[Lease], limit: int, *, ttl: float = DEFAULT_TTL, **filters: Any
+    ) -> list[Lease]:
+        """Complete each, with its `result`, and claim up to `limit` others. What was lost says so by its `state`."""
+        given = [lease.sync for lease in leases]
+        chain = partial(self.sync.complete_and_claim_many, given, limit, ttl=ttl, **filters)
+        return await self._claimed(self._threads.submit(chain))
+
     async def claims(
         self, *, ttl: float = DEFAULT_TTL, wait: float | None = 0.0, **filters: Any
     ) -> AsyncIterator[Lease]:

@@ -18,6 +18,8 @@
     [daemon]                                          # of `dibs serve`: see DAEMON
     listen = "127.0.0.1:8750"
 
+Instead of `queue = "…"` a table may say where the queue is that `.` means: see `default_queue`.
+
 On a server that holds many queues (PostgreSQL, Redis) one is called what it is called here, unless `queue` says else.
 In the environment a setting is called `DIBS_` and its name in capitals; an empty one is not set. A name that
 is not known in dibs.toml is an error, so that a typing mistake cannot go unseen.
@@ -28,85 +30,24 @@ from __future__ import annotations
 import os
 
 from dibs.errors import BadInput
+from dibs.forms import count as count
+from dibs.forms import duration as duration
+from dibs.forms import duration_text as duration_text
+from dibs.forms import flag, number, switch, text, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    Table = dict[str, Any]
+
 FILE = "dibs.toml"
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def duration(value: str | float) -> float:
-    """Seconds from `30`, `30s`, `5m`, `2h`, `7d` or a number."""
-    text = str(value).strip()
-    unit = _UNITS.get(text[-1:].lower())
-    try:
-        seconds = float(text if unit is None else text[:-1]) * (unit or 1.0)
-        if 0 <= seconds < float("inf") and not isinstance(value, bool):
-            return seconds
-    except ValueError:
-        pass
-    raise BadInput(f"duration {text!r} is not acceptable; write seconds, or 30s, 5m, 2h, 7d")
-
-
-def duration_text(seconds: float) -> str:
-    """As it would be written: 90s, 5m, 2h, 7d."""
-    for unit in ("d", "h", "m"):
-        if seconds and seconds % _UNITS[unit] == 0:
-            return f"{seconds / _UNITS[unit]:g}{unit}"
-    return f"{seconds:g}s"
-
-
-def count(value: str | int) -> int:
-    """A whole number from 1."""
-    try:
-        number = int(value)
-        if number >= 1 and not isinstance(value, bool | float):
-            return number
-    except ValueError:
-        pass
-    raise BadInput(f"number {value!r} is not acceptable; write a whole number from 1")
-
-
-def flag(value: str | bool) -> bool:
-    """true or false."""
-    text = str(value).strip().lower()
-    if text not in ("true", "false"):
-        raise BadInput(f"{value!r} is not acceptable; write true or false")
-    return text == "true"
-
-
-def number(value: str | float) -> float:
-    """Any number from 0."""
-    try:
-        found = float(value)
-        if 0 <= found < float("inf") and not isinstance(value, bool):
-            return found
-    except (TypeError, ValueError):
-        pass
-    raise BadInput(f"number {value!r} is not acceptable; write a number from 0")
-
-
-def _text(value: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise BadInput(f"{value!r} is not acceptable; write a text")
-    return value
-
-
-def _texts(value: str | list[str]) -> tuple[str, ...]:
-    """A list of texts; in the environment with commas between."""
-    items = [item.strip() for item in value.split(",")] if isinstance(value, str) else value
-    if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
-        raise BadInput(f"{value!r} is not acceptable; write a list of texts")
-    return tuple(items)
-
 
 # name -> (how it is read, default, what it is)
 SETTINGS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
-    "queue": (_text, "file:.dibs/queues/default", "the queue used when none is given, or `.`"),
-    "queue_type": (_text, "filesystem", "the provider of a queue that is given as a plain path"),
+    "queue": (text, "file:.dibs/queues/default", "the queue used when none is given, or `.`"),
+    "queue_type": (text, "filesystem", "the provider of a queue that is given as a plain path"),
     "ttl": (duration, 60.0, "how long a lease holds without renewal"),
     "max_attempts": (count, 3, "push: failed attempts until a task is dead-lettered"),
     "max_deaths": (count, 5, "push: workers a task may kill until it is dead-lettered"),
@@ -116,18 +57,21 @@ SETTINGS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
 }
 # of `[daemon]`, for `dibs serve`; in the environment DIBS_DAEMON_…
 DAEMON: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
-    "listen": (_text, "127.0.0.1:8750", "the address and port to listen on"),
-    "socket": (_text, None, "the Unix socket to listen on, or none"),
-    "token": (_text, None, "the file that the token is kept in"),
+    "enabled": (flag, False, "whether commands ask the daemon of this dibs.toml, when it runs"),
+    "listen": (text, "127.0.0.1:8750", "the address and port to listen on"),
+    "socket": (text, None, "the Unix socket to listen on, or none"),
+    "token": (text, None, "the file that the token is kept in"),
     "rate": (number, 10_000.0, "requests a second from one address or with one token; 0 for any number"),
-    "log": (_text, "text", "the form of the log: text or json"),
-    "log_level": (_text, "info", "the least that is logged: debug, info, warning or error"),
+    "log": (text, "text", "the form of the log: text or json"),
+    "log_level": (text, "info", "the least that is logged: debug, info, warning or error"),
     "grace": (duration, 5.0, "how long a worker whose connection dropped may take to come back"),
     "cache": (flag, True, "whether lists are answered from what is remembered of the files"),
-    "index": (_text, None, "the folder of the search indexes, or none to keep them in memory"),
+    "index": (text, None, "the folder of the search indexes, or none to keep them in memory"),
     "rescan": (duration, 30.0, "how old what is found may be, in queues that are no files of this machine"),
-    "mask": (_texts, (), "keys of payloads whose values the dashboard hides"),
+    "mask": (texts, (), "keys of payloads whose values the dashboard hides"),
 }
+_PATHS = ("socket", "token", "index")
+SWITCH, BACKEND = "DIBS_DAEMON", "DIBS_QUEUE_BACKEND"
 SPECS = "specs"  # of a queue: the specs that `dibs serve` pushes to it
 PER_QUEUE = tuple(name for name in SETTINGS if name != "queue")
 PLACE = ("queue", "schema", "prefix", "pool_size", "pooler", "retention", "region", "endpoint")
@@ -150,7 +94,8 @@ class Config:
     def __init__(self, environ: Mapping[str, str], path: str | None = None, document: Any = None) -> None:
         self.path = path
         self._environ = environ
-        self._top, self.queues, self._daemon = _checked(path or FILE, {} if document is None else document)
+        document = {} if document is None else document
+        self._top, self.queues, self._daemon, self._queue = _checked(path or FILE, document)
 
     @property
     def folder(self) -> str:
@@ -163,8 +108,10 @@ class Config:
         if flag is not None:
             return Value(flag, "flag")
         variable = "DIBS_" + name.upper()
-        if text := self._environ.get(variable):
-            return Value(self._read(read, text, variable), f"environment {variable}")
+        if said := self._environ.get(variable):
+            return Value(self._read(read, said, variable), f"environment {variable}")
+        if name == "queue" and (found := self._default_queue()) is not None:
+            return found
         for section, table in ((f"queues.{queue}", self.queues.get(queue or "", {})), ("", self._top)):
             if name in table:
                 where = f"{self.path} [{section}]" if section else str(self.path)
@@ -173,20 +120,62 @@ class Config:
 
     def daemon(self, name: str, flag: Any = None) -> Any:
         """The value of a setting of the daemon."""
+        return self.daemon_setting(name, flag).value
+
+    def daemon_setting(self, name: str, flag: Any = None) -> Value:
         read, default, _ = DAEMON[name]
-        variable = "DIBS_DAEMON_" + name.upper()
         if flag is not None:
-            return flag
-        if text := self._environ.get(variable):
-            return self._read(read, text, variable)
+            return Value(flag, "flag")
+        variable = "DIBS_DAEMON_" + name.upper()
+        if name == "enabled" and (said := self._environ.get(SWITCH)):
+            return Value(self._read(switch, said, SWITCH), f"environment {SWITCH}")
+        if said := self._environ.get(variable):
+            return Value(self._read(read, said, variable), f"environment {variable}")
         where = f"{self.path} [daemon]"
-        return self._read(read, self._filled(self._daemon[name], where), where) if name in self._daemon else default
+        if name in self._daemon:
+            value = self._read(read, self._filled(self._daemon[name], where), f"{name} in {where}")
+            if name in _PATHS and value != "none":
+                value = os.path.join(self.folder, os.path.expanduser(value))
+            return Value(value, where)
+        return Value(default, "default")
+
+    @property
+    def has_default(self) -> bool:
+        """Whether dibs.toml says where the default queue is, in `[queue]`."""
+        return bool(self._queue)
+
+    def backend(self) -> Value:
+        """What the queue is made on that is used when none is given and dibs.toml names none."""
+        from dibs.default_queue import backend
+
+        if said := self._environ.get(BACKEND):
+            return Value(self._read(backend, said, BACKEND), f"environment {BACKEND}")
+        where = f"{self.path} [queue]"
+        if "backend" in self._queue:
+            given = self._read(text, self._filled(self._queue["backend"], where), f"backend in {where}")
+            return Value(self._read(backend, given, where), where)
+        return Value("file", "default")
+
+    def _default_queue(self) -> Value | None:
+        """By `[queue]`, or a backend that the environment names; None without either."""
+        if not self._queue and not self._environ.get(BACKEND):
+            return None
+        from dibs.default_queue import NAME, url_of
+
+        chosen, where = self.backend(), f"{self.path or FILE} [queue]"
+        given = self._queue.get("url")
+        filled = None if given is None else self._read(text, self._filled(given, where), f"url in {where}")
+        url = url_of(chosen.value, filled, where)
+        return Value(self._with_beside(url, self._queue, where, NAME), where if self._queue else chosen.source)
 
     def url(self, queue: str) -> str:
         """The URL of a queue named in dibs.toml, with the environment filled in, and the settings that stand beside."""
         where = f"{self.path} [queues.{queue}]"
         table = self.queues[queue]
-        url = str(self._read(_text, self._filled(table["url"], where), f"url in {where}"))
+        url = str(self._read(text, self._filled(table["url"], where), f"url in {where}"))
+        return self._with_beside(url, table, where, queue)
+
+    def _with_beside(self, url: str, table: dict[str, Any], where: str, queue: str) -> str:
         given = {part.partition("=")[0] for part in url.partition("?")[2].split("&")}
         beside = {name: self._filled(table[name], where) for name in PLACE if name in table}
         for name, value in beside.items():
@@ -207,7 +196,7 @@ class Config:
         """The specs that feed a queue named in dibs.toml: a folder, or a URL; None when none do."""
         where = f"{self.path} [queues.{queue}]"
         table = self.queues[queue]
-        return self._read(_text, self._filled(table[SPECS], where), f"{SPECS} in {where}") if SPECS in table else None
+        return self._read(text, self._filled(table[SPECS], where), f"{SPECS} in {where}") if SPECS in table else None
 
     def _read(self, read: Callable[[Any], Any], value: Any, where: str) -> Any:
         try:
@@ -226,6 +215,21 @@ class Config:
                 raise BadInput(f"{where} uses ${{{name}}}, which is not set in the environment; set it")
             head += self._environ[name] + rest
         return head
+
+
+def token_file() -> str:
+    """Where a daemon of this user keeps its token, unless it was told another place."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.environ.get("DIBS_TOKEN_FILE") or os.path.join(config, "dibs", "token")
+
+
+def kept_token_file() -> str:
+    """Where a daemon of this host keeps its token, as the nearest dibs.toml, or the environment, says."""
+    try:
+        given = load().daemon("token")
+    except BadInput:
+        given = None  # whoever needs a dibs.toml says what is wrong with it
+    return os.path.expanduser(given or token_file())
 
 
 def load(environ: Mapping[str, str] | None = None, folder: str | None = None) -> Config:
@@ -263,9 +267,12 @@ def _find(folder: str) -> str | None:
         folder = above
 
 
-def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, Any]]:
-    """(top settings, queues by name, the daemon's); BadInput for a name that is not known, or a queue without a URL."""
+def _checked(path: str, document: Table) -> tuple[Table, dict[str, Table], Table, Table]:
+    """(top settings, queues by name, the daemon's, those of the default queue); BadInput for a name that is not known,
+    or a queue without a URL."""
     top = dict(document)
+    default = top.pop("queue") if isinstance(top.get("queue"), dict) else {}
+    _no_unknown(path, "setting of [queue]", default, ("backend", "url", *PLACE))
     queues = top.pop("queues", {})
     daemon = top.pop("daemon", {})
     _no_unknown(path, "setting", top, (*SETTINGS, "queues", "daemon"))
@@ -280,7 +287,7 @@ def _checked(path: str, document: dict[str, Any]) -> tuple[dict[str, Any], dict[
         _no_unknown(path, f"setting of [queues.{name}]", table, ("url", SPECS, *PER_QUEUE, *PLACE))
         if "url" not in table:
             raise BadInput(f'{path}: [queues.{name}] has no url; add url = "…"')
-    return top, queues, daemon
+    return top, queues, daemon, default
 
 
 def _no_unknown(path: str, what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:

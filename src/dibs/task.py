@@ -155,10 +155,10 @@ _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes | str) -> Any:
     """BadInput when `data` is not JSON."""
     try:
-        text = data.decode()
+        text = data if isinstance(data, str) else data.decode()
         value, end = _scan(text, 0 if text[:1] == "{" else len(text) - len(text.lstrip()))
         if text[end:] not in ("\n", "") and not text[end:].isspace():
             raise ValueError(f"more after the value, at character {end}")

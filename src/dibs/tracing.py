@@ -4,7 +4,8 @@ Nothing is carried in a task, whatever stores it: the id of the trace is the id 
 and serves makes spans of one trace, on any backend, without knowing of each other. What pushed it is linked to. The
 spans hang on a root that is nobody's span: it stands for the task itself.
 
-Exporting is the application's to set up, or that of `opentelemetry-instrument`; without it nothing happens.
+Exporting is the application's to set up, or that of `opentelemetry-instrument` (of opentelemetry-distro); without it
+nothing happens.
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ _ENDS = ("complete", "fail", "release")
 def trace(queue: Queue, *, works: bool = True) -> None:
     """From now on the steps of this queue make spans. `works`: whoever claims here runs the tasks too."""
     _Traces(queue, works).install()
+
+
+def flush(seconds: float) -> None:
+    """Export what waits to be. For a process that is about to end without the interpreter's usual end."""
+    from opentelemetry import trace as api
+
+    force = getattr(api.get_tracer_provider(), "force_flush", None)  # only of a provider that exports
+    if force is not None:
+        force(int(seconds * 1000))
 
 
 def trace_id_of(task_id: str) -> int:
@@ -61,6 +71,8 @@ class _Traces:
             setattr(queue, step, self._end(step, getattr(queue, step)))
         if type(queue)._chain is not Queue._chain:  # else it is a complete and a take, which are traced
             queue._chain = self._chain(queue._chain)
+        if type(queue)._chain_many is not Queue._chain_many:
+            queue._chain_many = self._chain_many(queue._chain_many)
         if type(queue).complete_many is not Queue.complete_many:
             queue.complete_many = self._complete_many(queue.complete_many)
 
@@ -115,6 +127,19 @@ class _Traces:
             return following
 
         return chain
+
+    def _chain_many(self, act: Callable[..., list[Lease]]) -> Callable[..., list[Lease]]:
+        def chain_many(given: list[Lease], *args: Any) -> list[Lease]:
+            began = self._now()
+            following = act(given, *args)
+            for lease in given:
+                if lease.state == "completed":
+                    self._ended("complete", lease, began)
+            for lease in following:
+                self._claimed(lease, began)
+            return following
+
+        return chain_many
 
     def _complete_many(self, act: Callable[[list[Lease]], list[Lease]]) -> Callable[[list[Lease]], list[Lease]]:
         def complete_many(leases: Any) -> list[Lease]:

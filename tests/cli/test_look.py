@@ -130,7 +130,7 @@ def test_claimed(dibs: Run, q: Path) -> None:
     assert row.endswith("held")
     (claim,) = dibs("claimed", "q", "--json").lines
     assert set(claim) == {
-        "id", "key", "epoch", "worker", "host", "pid", "claimed_at", "heartbeat_at", "expires_at", "ttl",
+        "id", "key", "epoch", "worker", "host", "pid", "claimed_at", "heartbeat_at", "expires_at", "ttl", "via",
     }  # fmt: skip
     dibs("complete", "q", claim["id"], "--epoch", "1")
     assert dibs("claimed", "q").out == "nothing is claimed\n"

@@ -1,6 +1,7 @@
 """`dibs top`: by its keys without a terminal, and through a real one."""
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -11,16 +12,22 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import dibs
 from children import environment
 from dibs.cli.topkeys import named
 from dibs.cli.toplook import Looker
 from dibs.cli.topscreen import Screen
+from dibs.cli.topview import TopView
+from dibs.clock import SYSTEM
+from dibs.errors import StorageError
 from dibs.queues.queue import Queue
+from dibs.states import State
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 _STEERING = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -35,8 +42,15 @@ def pair(quick_folder: Path) -> Iterator[tuple[Queue, Queue]]:
         yield one, other
 
 
+def _itself(queue: Queue) -> Queue:
+    return queue
+
+
 def screen_on(*queues: Queue) -> Screen:
-    lookers = [Looker(queue.url.partition("?")[0].rpartition("/")[2], queue, 1.0) for queue in queues]
+    lookers = [
+        Looker(queue.url.partition("?")[0].rpartition("/")[2], queue.url, partial(_itself, queue), 1.0)
+        for queue in queues
+    ]
     for looker in lookers:
         looker.look()
     return Screen(lookers)
@@ -136,6 +150,70 @@ def test_one_snapshot_as_json(pair: tuple[Queue, Queue], quick_folder: Path) -> 
     plain = subprocess.run([*words[:4], "--interval", "0.1"], capture_output=True, text=True, env=environment())
     assert plain.stdout.startswith("QUEUE")
     assert "beta" in plain.stdout
+
+
+def test_how_long_a_spec_has_been_ready_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nstatus: pending\n---\n# A\n")
+    with dibs.open(f"specs:{tmp_path}") as queue:
+        seen = Looker("specs", queue.url, partial(_itself, queue), 1.0).look()
+    assert (seen.error, seen.count(State.READY), seen.oldest) == ("", 1, None)
+
+
+def drawn(screen: Screen, width: int) -> list[str]:
+    console = Console(width=width, height=24, file=io.StringIO(), record=True)
+    console.print(TopView(screen, SYSTEM, console).shown())
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 110, 200])
+def test_names_and_numbers_are_whole_at_any_width(pair: tuple[Queue, Queue], width: int) -> None:
+    pair[0].push_many(range(1234))
+    pair[1].pause("somebody has to look at this first, and it takes a while to say why")
+    screen = screen_on(*pair)
+    head, alpha, beta, words, *_ = drawn(screen, width)
+    columns = head.split()
+    assert columns[:2] == ["QUEUE", "READY"]
+    assert set(columns) <= {"QUEUE", *map(str.upper, State), "IN/S", "OUT/S", "OLDEST", "WORKERS"}
+    assert len(columns) == 12 or width < 110
+    assert alpha.split()[:3] == [">", "alpha", "1,234"]
+    assert beta.split()[:2] == ["beta", "0"]
+    assert words.startswith("beta: paused: somebody")
+
+
+def test_a_long_name_is_cut_last_and_never_to_nothing(quick_folder: Path) -> None:
+    with dibs.open(f"file:{quick_folder}/{'pictures-of-' * 5}?sync=off") as queue:
+        queue.push_many(range(1000))
+        head, row, *_ = drawn(screen_on(queue), 40)
+    assert head.split() == ["QUEUE", "READY"]
+    assert row.startswith("> pictures-of-")
+    assert row.endswith("…  1,000")
+
+
+def test_a_task_keeps_its_name_and_for_how_long_it_is_held(pair: tuple[Queue, Queue]) -> None:
+    pair[0].push(1)
+    lease = pair[0].claim(ttl=60)
+    assert lease is not None
+    text = "\n".join(drawn(screen_on(*pair), 60))
+    assert lease.id in text
+    assert "HELD FOR" in text
+
+
+def test_a_queue_that_cannot_be_reached_is_opened_anew_with_the_next_look(pair: tuple[Queue, Queue]) -> None:
+    class Gone:
+        def stats(self) -> None:
+            raise StorageError("no answer from the daemon")
+
+        def close(self) -> None:
+            pass
+
+    ways = [Gone(), pair[0]]
+    looker = Looker("alpha", "file:alpha", lambda: ways.pop(0), 1.0)  # type: ignore[arg-type, return-value]
+    assert looker.look().error == "no answer from the daemon"
+    screen = Screen([looker])
+    head, row, words, *_ = drawn(screen, 80)
+    assert (head.split()[:2], row.split()[:3]) == (["QUEUE", "READY"], [">", "alpha", "-"])
+    assert words == "alpha: no answer from the daemon"
+    assert looker.look().error == ""
 
 
 class Terminal:

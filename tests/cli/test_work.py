@@ -306,7 +306,7 @@ def test_python_is_what_runs_the_runners(queue: Queue, start: Start, tmp_path: P
     process = start("--", "sh", "-c", "tr '\\0' ' ' < /proc/$PPID/cmdline > line")
     line = until(lambda: words(tmp_path / "line"), "its command line")
     assert line[0] == sys.executable
-    assert line[1:4] == ["-m", "dibs.worker.runner", "file:q"]
+    assert line[1:4] == ["-m", "dibs.worker.process", "file:q"]
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 0

@@ -22,6 +22,12 @@ class ShiftedFs(LocalFs):
         super().write(path, data, sync=sync)
         self._shifts[path] = self._clock.advanced
 
+    def mark(self, path: str, data: bytes) -> bool:
+        made = super().mark(path, data)
+        if made:
+            self._shifts[path] = self._clock.advanced
+        return made
+
     def times(self, path: str) -> tuple[float, float]:
         written, renamed = super().times(path)
         shift = self._shifts.get(path, 0.0)

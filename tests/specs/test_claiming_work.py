@@ -132,6 +132,13 @@ def test_a_worker_that_is_killed_is_taken_over(dibs: Run, start: Start, folder: 
     lease.complete()
 
 
+def test_a_spec_is_shown_without_a_time_that_nobody_knows(dibs: Run, folder: Folder) -> None:
+    folder.add("a")
+    shown = dibs("show", "specs:.dibs/specs", "a").out
+    assert "ready" in shown
+    assert "pushed" not in shown
+
+
 def test_a_spec_that_is_cancelled_ends_its_command(dibs: Run, start: Start, folder: Folder) -> None:
     folder.add("a")
     worker = start("specs", "work", "a", "--ttl", "2s", "--", *BUSY)

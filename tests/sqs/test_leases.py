@@ -18,6 +18,7 @@ import dibs
 from dibs.errors import BadInput, LeaseLost, Unsupported
 from dibs.queues.held import Lease
 from dibs.queues.sqs import SqsQueue
+from dibs.queues.sqs.steps import deadline
 from sqs.conftest import Open
 from sqs.server import Server
 
@@ -75,14 +76,23 @@ def test_the_deadline_counts_from_before_the_request(queue: SqsQueue) -> None:
     assert renewed + 2.9 < lease.deadline < queue.clock.boottime() + 3.0
 
 
-def test_a_long_poll_makes_the_lease_longer_not_shorter(open_sqs: Open, sqs_server: Server) -> None:
+def test_a_long_poll_makes_the_lease_longer_not_shorter(
+    open_sqs: Open, sqs_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[float, int]] = []
+
+    def noted(sent: float, visibility: int) -> float:
+        asked.append((sent, visibility))
+        return deadline(sent, visibility)
+
+    monkeypatch.setattr("dibs.queues.sqs.receiver.deadline", noted)
     queue = open_sqs(sqs_server.url(poll=1))
     pushed = queue.push(1, delay=1)
-    before = queue.clock.boottime()
     lease = one(queue, ttl=4, wait=5)
     assert lease.id == pushed.id
-    assert lease.deadline - queue.clock.boottime() > 3.8
-    assert lease.deadline < before + 5 + 5 * 0.98
+    sent, visibility = asked[-1]
+    assert visibility == 4 + 1, "it may come at the very start of the poll, or at its end"
+    assert sent + 4 < lease.deadline < sent + 5
 
 
 def test_a_ttl_beyond_twelve_hours_is_refused(queue: SqsQueue) -> None:
@@ -285,8 +295,8 @@ def test_threads_take_over_what_is_stale_once(queue: SqsQueue, open_sqs: Open) -
 
 def test_a_block_is_kept_by_a_process_of_its_own(queue: SqsQueue, open_sqs: Open) -> None:
     queue.push(1)
-    with one(queue, ttl=2) as lease:
-        assert open_sqs().claim(wait=3.5) is None
+    with one(queue, ttl=5) as lease:
+        assert open_sqs().claim(wait=6.5) is None
         assert lease.held
     assert lease.state == "completed"
     assert queue.stats().total == 0

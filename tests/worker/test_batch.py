@@ -127,6 +127,7 @@ def test_a_batch_is_recorded_and_given_back_by_another_thread() -> None:
         assert second is not None
         batch.done(second, None)
         assert batch.next() is None
+        assert batch.record() == []
         assert counts(queue) == {"completed": 2, "ready": 3}
         assert [lease.state for lease in batch.ended] == ["completed", *["released"] * 3, "completed"]
 
@@ -144,3 +145,28 @@ def test_the_command_line_takes_a_batch(queue: Queue, url: str, module: Module) 
     done = subprocess.run([sys.executable, "-m", "dibs", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "30 completed" in done.stderr
+
+
+@pytest.mark.parametrize("url", ["lmdb"], indirect=True)
+def test_the_next_batch_comes_with_the_completion_of_the_last(
+    queue: Queue, module: Module, supervise: Supervise, tmp_path: Path
+) -> None:
+    module(f"""
+from dibs.queues.lmdb.database import Database
+
+inner = Database.write
+
+def write(self, *args, **more):
+    with open({str(tmp_path / "log")!r}, "a") as file:
+        file.write("x\\n")
+    return inner(self, *args, **more)
+
+Database.write = write
+
+def run(n):
+    pass
+""")
+    queue.push_many(range(200))
+    supervise(call="jobs:run", batch=20, until_empty=True).join()
+    assert counts(queue) == {"completed": 200}
+    assert len(lines(tmp_path / "log")) < 18  # one for each of ten batches, and some around; two for each would be 20

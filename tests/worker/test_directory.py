@@ -72,8 +72,10 @@ def test_the_command_of_a_stopped_runner_is_dead_before_its_task_goes_on(
     """Though it was stopped before the supervisor had any reason to look after the lease."""
     supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=SHOWN_TTL)
     (pid,) = until(lambda: lines(tmp_path / "pids"), "the command to start")
-    ((_, doing),) = supervisor.hands[0].in_hand()
-    os.kill(supervisor.hands[0].pid, signal.SIGSTOP)
+    (hand,) = supervisor.hands
+    until(lambda: hand.ward and list(hand.ward.groups()), "the runner to name it")
+    ((_, doing),) = hand.in_hand()
+    os.kill(hand.pid, signal.SIGSTOP)
     others = [until(queue.claim, "a task") for _ in range(6)]
     assert not alive(int(pid))
     assert {(lease.id, lease.epoch) for lease in others if lease.epoch > 1} == {(doing.id, 2)}

@@ -14,6 +14,7 @@ from dibs.errors import BadInput
 from dibs.queues.queue import Queue
 from dibs.states import State
 from dibs.task import NewTask
+from dibs.worker.guard import Ward
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
 
@@ -88,6 +89,17 @@ def test_empty_means_looked_in_vain_after_the_last_task_and_nothing_in_hand(url:
     assert not supervisor._is_over(), "the first has not looked since"
     first.look(6.5)
     assert supervisor._is_over()
+
+
+def test_a_refusal_is_told_of_its_own_task_and_not_of_the_next_one_in_hand(url: str, queue: Queue) -> None:
+    supervisor = Supervisor(Job(url=url, call="a:b"), queue)
+    (hand,) = supervisor.hands
+    hand.ward = Ward(os.getpid(), "mark")
+    hand.slots[0].begin("next", 1, "", 0.0, handle=b"1:next", until=60.0)
+    supervisor.lost(hand.ward, "1:before")
+    assert news(supervisor) == []
+    supervisor.lost(hand.ward, "1:next")
+    assert [(event["event"], event["id"]) for event in news(supervisor)] == [("silent", "next")]
 
 
 def test_max_tasks_is_exact(queue: Queue, module: Module, supervise: Supervise) -> None:

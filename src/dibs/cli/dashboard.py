@@ -36,34 +36,26 @@ def run(args: Namespace, command: str) -> int:
     return DONE
 
 
+def page(host: str, port: int) -> str:
+    """The address of a daemon that listens there, for this host."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def _find(given: str | None, config: settings.Config) -> tuple[str, str | None]:
     """(the page's address, the token)."""
-    from dibs.queues.remote.address import LOOPBACK, parse
+    from dibs.queues.remote.address import parse
     from dibs.serve.running import split_listen
 
     if given is None:
-        host, port = split_listen(config.daemon("listen"))
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-        given = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        given = page(*split_listen(config.daemon("listen")))
     if not given.lower().startswith(("http://", "https://")):
         raise CommandError(f"{given!r} cannot be opened by a browser", "http://HOST:8750", USAGE)
     place, _, query = given.partition("?")
     name = "" if place.count("/") > 2 and place.split("/", 3)[3] else "/any"
     fields = dict(part.split("=", 1) for part in query.split("&") if "=" in part)
     address = parse(place.rstrip("/") + name, fields)
-    token, kept_in = address.token, config.daemon("token")
-    if kept_in is not None and "DIBS_TOKEN" not in os.environ and address.host in LOOPBACK:
-        token = _first_line(os.path.expanduser(kept_in)) or token
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"{'https' if address.tls else 'http'}://{host}:{address.port}/", token
-
-
-def _first_line(path: str) -> str | None:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.readline().strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
+    return f"{address.where}/", address.token
 
 
 def _version(address: str) -> str:
@@ -98,7 +90,8 @@ def _opened(address: str, token: str | None) -> bool:
 
 _DESCRIPTION = """\
 Open the dashboard of a daemon (`dibs serve`) in a browser: queues, tasks, who works on what, charts.
-The token is that of DIBS_TOKEN, or on this host the one in the daemon's file. It is handed to the browser by a \
+The token is that of DIBS_TOKEN, or on this host the one in the daemon's file ([daemon] token in dibs.toml, or \
+DIBS_DAEMON_TOKEN, if it is not the usual one). It is handed to the browser by a \
 redirect that works once, never in a command line that others could see.
 """
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dibs.cli.arguments import add_filters, add_json, add_queue, count, duration, filters, process, wait
 from dibs.cli.exits import DONE, NOTHING
 from dibs.cli.output import emit, pause_words, say
-from dibs.cli.place import find, open_place, opened
+from dibs.cli.place import find, nearest, open_place, opened
+from dibs.cli.trusted import add_trust, check_place
 from dibs.clock import iso
 
 TYPE_CHECKING = False
@@ -55,6 +56,7 @@ def _configure_claim(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pid", metavar="PID", type=process, help="the lease ends with this process, if that comes before its TTL"
     )
+    add_trust(parser)
     add_json(parser, "JSON lines on stdout; claim prints nothing else anyway")
 
 
@@ -77,7 +79,9 @@ def run(args: Namespace, command: str) -> int:
 
 def _claim(args: Namespace) -> int:
     place = find(args.queue, args.queue_type)
-    with open_place(place, pid=args.pid) as queue:
+    near = place if args.pid else nearest(place)
+    with open_place(near, pid=args.pid) as queue:
+        check_place(near.url, queue, trusted=args.trust_place)
         leases = _taken(queue, args, place.setting("ttl", args.ttl))
         _print(leases)
         if leases:

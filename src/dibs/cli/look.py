@@ -30,6 +30,11 @@ def configure(parser: ArgumentParser, command: str) -> None:
         states = [str(state) for state in State]
         parser.add_argument("--state", choices=states, help="only tasks in this state")
         parser.add_argument(
+            "--newest",
+            action="store_true",
+            help="completed, or with --state failed or cancelled tasks: what ended last first",
+        )
+        parser.add_argument(
             "--limit", metavar="N", type=whole, default=DEFAULT_LIMIT, help="at most N tasks; 0 is all (default 100)"
         )
     if command == "stats":
@@ -47,7 +52,8 @@ def run(args: Namespace, command: str) -> int:
 
 def _list(queue: Queue, args: Namespace) -> None:
     limit = args.limit or None
-    tasks = queue.tasks(args.state, limit=None if limit is None else limit + 1, **filters(args))
+    chosen = {"limit": None if limit is None else limit + 1, **filters(args)}
+    tasks = queue.newest(args.state or "completed", **chosen) if args.newest else queue.tasks(args.state, **chosen)
     shown: list[Task] = []
     more = False
     for task in tasks:
@@ -147,10 +153,12 @@ def _claims_table(queue: Queue, claims: list[Claim]) -> list[str]:
             claim.host,
             claim.pid and str(claim.pid),
             claim.key,
+            *((claim.via,) if any(one.via for one in claims) else ()),
         )
         for claim in claims
     ]
-    return table(("ID", "EPOCH", "HELD FOR", "EXPIRES IN", "WORKER", "HOST", "PID", "KEY"), rows, right=(1, 2, 3))
+    headers = ("ID", "EPOCH", "HELD FOR", "EXPIRES IN", "WORKER", "HOST", "PID", "KEY", "VIA")
+    return table(headers[: len(rows[0])], rows, right=(1, 2, 3))
 
 
 def _print(lines: list[str]) -> None:
@@ -167,7 +175,7 @@ _WORDS = {
         """
 Examples:
   dibs list queues/scrape
-  dibs list queues/scrape --state failed
+  dibs list queues/scrape --state failed --newest
   dibs list queues/scrape --project shop --label eu --limit 20
   dibs list queues/scrape --limit 0 --json | jq -r .key
 """,
@@ -198,7 +206,7 @@ Examples:
 """,
     ),
     "claimed": (
-        "Who holds what now: worker, host, process, epoch, since when and until when.",
+        "Who holds what now: worker, host, process, epoch, since when and until when; and through which daemon, if so.",
         """
 Examples:
   dibs claimed queues/scrape

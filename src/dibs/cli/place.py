@@ -26,12 +26,15 @@ _PATH_PARAMETERS = ("done", "leases", "locks")
 
 
 class Place:
-    """Where a queue is: its URL, its name in dibs.toml if it has one, and the settings that apply to it."""
+    """Where a queue is: its URL, its name in dibs.toml if it has one, and the settings that apply to it.
 
-    def __init__(self, url: str, name: str | None, config: settings.Config) -> None:
+    `ours`: dibs.toml names it, or it is the default queue."""
+
+    def __init__(self, url: str, name: str | None, config: settings.Config, *, ours: bool = False) -> None:
         self.url = url
         self.name = name
         self.config = config
+        self.ours = ours
 
     def setting(self, name: str, flag: Any = None) -> Any:
         return self.config.setting(name, self.name, flag).value
@@ -41,10 +44,11 @@ def find(queue: str | None, queue_type: str | None = None, config: settings.Conf
     """Where QUEUE is. Nothing is opened or created."""
     config = settings.load() if config is None else config
     base = ""
-    if queue in (None, "."):
+    ours = queue in (None, ".")
+    if ours:
         default = config.setting("queue")
         queue = str(default.value)
-        base = config.folder if default.source == config.path else ""
+        base = config.folder if default.source in (config.path, f"{config.path} [queue]") else ""
     elif not queue:
         raise CommandError("QUEUE is empty", "give a name from dibs.toml, a URL or a path", USAGE)
     name = queue if queue in config.queues else None
@@ -52,7 +56,7 @@ def find(queue: str | None, queue_type: str | None = None, config: settings.Conf
         queue, base = config.url(name), config.folder
     provider = config.setting("queue_type", name, queue_type)
     scheme = scheme_of_provider(provider.value)
-    return Place(_absolute(_typed(str(queue), scheme), base), name, config)
+    return Place(_absolute(_typed(str(queue), scheme), base), name, config, ours=ours or name is not None)
 
 
 def find_specs(place: Place) -> Place | None:
@@ -66,26 +70,44 @@ def find_specs(place: Place) -> Place | None:
     return Place(_absolute(url, place.config.folder), None, place.config)
 
 
-def open_place(place: Place, *, create: bool = False, look: bool = False, **options: Any) -> Queue:
-    """Open it; with `look`, without leaving a trace. A queue that lives in one process is refused: with the
-    command it would be gone."""
+def nearest(place: Place) -> Place:
+    """The same queue through the daemon of this dibs.toml, where that is wanted and it answers; else as it is."""
+    if not place.ours or not place.config.daemon("enabled"):
+        return place
+    from dibs.cli.near import through
+
+    return through(place)
+
+
+def open_place(
+    place: Place, *, create: bool = False, look: bool = False, lasting: bool = False, **options: Any
+) -> Queue:
+    """Open it; with `look`, without leaving a trace. A queue that lives in one process is refused unless that is
+    `lasting`: with a command it would be gone."""
     scheme = split_url(place.url)[0]
-    if scheme == "memory":
+    if scheme == "memory" and not lasting:
+        if place.ours and place.config.daemon("enabled"):
+            raise CommandError("memory: is in the daemon of this dibs.toml, which does not answer", "dibs serve", USAGE)
         raise CommandError(
             "memory: lives inside one process, so with this command its tasks would be gone",
-            "a path, such as queues/scrape",
+            "a path, such as queues/scrape; or [daemon] enabled = true in dibs.toml, and `dibs serve` to hold it",
             USAGE,
         )
     if scheme in ("file", "lmdb") or scheme in _REMOTE:
         options["create"] = create
     elif scheme in ("dir", "specs"):
         options["create"] = not look  # the folder is a queue already; what else it needs is made beside it
-    return open_queue(place.url, **options)
+    queue = open_queue(place.url, **options)
+    if getattr(queue, "advised", False):
+        from dibs.cli.output import warn
+
+        warn(f"new queue {place.url}: its steps go by markers, as the doctor found that they must here")
+    return queue
 
 
 def opened(args: Namespace, *, look: bool = False) -> Queue:
     """The queue that the arguments name."""
-    return open_place(find(args.queue, args.queue_type), look=look)
+    return open_place(nearest(find(args.queue, args.queue_type)), look=look)
 
 
 def _typed(queue: str, scheme: str) -> str:

@@ -9,7 +9,7 @@ from dibs.cli import payloads
 from dibs.cli.arguments import add_json, add_queue, count, duration, moment, priority_value
 from dibs.cli.exits import DONE, USAGE, CommandError
 from dibs.cli.output import emit, say
-from dibs.cli.place import Place, find, open_place
+from dibs.cli.place import Place, find, nearest, open_place
 from dibs.task import NewTask
 
 _SETTINGS = ("max_attempts", "max_deaths", "max_runtime", "backoff", "max_backoff")
@@ -80,7 +80,7 @@ def _add_limits(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, command: str) -> int:
     _check(args)
-    place = find(args.queue, args.queue_type)
+    place = nearest(find(args.queue, args.queue_type))
     fields = _fields(args, place)
     if args.jsonl is not None:
         from dibs.cli.lines import push_lines

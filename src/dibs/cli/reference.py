@@ -30,7 +30,8 @@ QUEUE is the first argument of every command that works on a queue: a name from 
 (`queues/scrape` is `file:queues/scrape`). `.` stands for the default queue (`DIBS_QUEUE`, `queue` in `dibs.toml`, or
 `file:.dibs/queues/default`); so does no QUEUE at all, where a command takes nothing else: claim, list, stats, claimed,
 watch, pause, resume, purge. A name in `dibs.toml` wins over a folder of that name: `./scrape` is the folder. Only push
-and work create a queue, mcp when a task is added, move and copy the one that they name second, and sync both.
+and work create a queue, serve too and says so, mcp when a task is added, move and copy the one that they name second,
+and sync both.
 
 A DURATION is a number of seconds, or `30s`, `5m`, `2h`, `7d`. A TIME is ISO 8601; without a zone it is local time.
 
@@ -81,7 +82,7 @@ FIELDS = {
     "show": "task due claim history result error ended_at waits_for paused",
     "why": "id state text ready_at",
     "stats": STATS,
-    "claimed": "id key epoch worker host pid claimed_at heartbeat_at expires_at ttl",
+    "claimed": "id key epoch worker host pid claimed_at heartbeat_at expires_at ttl via",
     "watch": f"at rate {STATS}",
     "pause, resume": "paused",
     "purge": "purged states",
@@ -106,7 +107,7 @@ FIELDS = {
     "index stats": "url shards records deletions bytes inbox inbox_age compacted_at damaged each",
     "index verify, repair": "kind path text shard",
     "index schema": "version fields shards merge keys time",
-    "index import": "files records deleted refused",
+    "index import": "files records deleted refused skipped",
     "index reshard": "url shards records deletions",
     "config": "file url settings queues",
     "completions": "shell script",

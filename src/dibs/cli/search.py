@@ -9,7 +9,7 @@ from typing import Any
 from dibs.cli.arguments import add_json, add_queue_type, count
 from dibs.cli.exits import DONE
 from dibs.cli.output import emit, say, warn
-from dibs.cli.place import find, open_place
+from dibs.cli.place import find, nearest, open_place
 from dibs.cli.tables import table, without_empty
 from dibs.queues.queue import Queue
 
@@ -31,7 +31,7 @@ def configure(parser: ArgumentParser, command: str) -> None:
 
 
 def run(args: Namespace, command: str) -> int:
-    with open_place(find(args.queue, args.queue_type), look=True) as queue:
+    with open_place(nearest(find(args.queue, args.queue_type)), look=True) as queue:
         found = _found(queue, args)
     for hit in found["tasks"] if args.json else ():
         emit({**hit["task"], "score": hit["score"]})

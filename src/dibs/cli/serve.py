@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
 from dibs import config as settings
 from dibs.cli.arguments import add_json, add_queue_type
 from dibs.cli.exits import DONE, USAGE, CommandError
+from dibs.cli.near import identity, name_of, socket_path, token_path
 from dibs.cli.output import emit, warn
 from dibs.cli.place import Place, find, find_specs, open_place
 from dibs.queues import split_url
 from dibs.redact import redact
+
+_RANDOM = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]")  # often in a token, hardly in the name of a file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,57 +52,54 @@ def run(args: Namespace, command: str) -> int:
 
     require()
     config = settings.load()
-    words = args.queue or list(config.queues) or ["."]
+    words = args.queue or [*config.queues, *(["."] if config.has_default or not config.queues else ())]
+    _checked(config)
     places: dict[str, Place] = {}
     for word in words:
         place = find(word, args.queue_type, config)
-        name = _name_of(place)
+        name = name_of(place)
         if name in places:
             raise CommandError(f"two queues would be called {name!r}", "name them in dibs.toml", USAGE)
         places[name] = place
     return _serve(args, config, places)
 
 
-def _name_of(place: Place) -> str:
-    """Its name in dibs.toml, or on its server, or the last part of its path."""
-    if place.name is not None:
-        return place.name
-    _, path, query = split_url(place.url)
-    named = [part.partition("=")[2] for part in query.split("&") if part.startswith("queue=")]
-    name = named[0] if named else path.rstrip("/").rpartition("/")[2]
-    if not name or not all(char.isalnum() or char in "._-" for char in name):
-        raise CommandError(f"{redact(place.url)!r} has no name to serve it under", "name it in dibs.toml", USAGE)
-    return name
-
-
 def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -> int:
     import asyncio
 
-    from dibs.queues.remote.address import token_file
+    from dibs.host import this_host
     from dibs.serve import running, tokens
     from dibs.serve.app import Door
     from dibs.serve.dashboard.dashboard import Dashboard
     from dibs.serve.desk import Desk
     from dibs.serve.gatehouse import Gatehouse
     from dibs.serve.house import House
+    from dibs.serve.journals import Journals
 
     host, port = running.split_listen(config.daemon("listen", args.listen))
-    kept_in = os.path.abspath(os.path.expanduser(config.daemon("token", args.token) or token_file()))
-    path = _socket(config.daemon("socket", args.socket), kept_in)
+    kept_in = _token_file(config, args.token)
+    path = socket_path(config.daemon("socket", args.socket), kept_in)
+    made = _made(places)
     known = tokens.load(kept_in)
     listening = running.listen_tcp(host, port)
     hosts = [*(args.allow_host or ()), f"[{host}]" if ":" in host else host]
     by_unix = None if path is None else running.listen_unix(path)
-    desks = [Desk(name, partial(open_place, place, create=True, pid=None)) for name, place in places.items()]
+    desks = [
+        Desk(name, partial(open_place, place, create=True, lasting=True, pid=None), partial(identity, place))
+        for name, place in places.items()
+    ]
     beside = [*_remembering(config), Dashboard(config.daemon("mask")), *_feeding(places)]
-    house = House(desks, grace=config.daemon("grace"), log=_log(args, config), beside=beside)
+    log = _log(args, config)
+    bound = listening.getsockname()[1]
+    journals = Journals(path or f"{host}:{bound}", f"{this_host().name}:{bound}", log)
+    house = House(desks, grace=config.daemon("grace"), log=log, beside=beside, journals=journals)
     everywhere = host in ("0.0.0.0", "::")  # noqa: S104
     rate = config.daemon("rate")
     doors = [(Door(house, Gatehouse(known, hosts, any_address=everywhere, rate=rate)), listening)]
     if by_unix is not None:
         doors.append((Door(house, Gatehouse(None)), by_unix))
     shown_host = f"[{host}]" if ":" in host else host
-    where = f"http://{shown_host}:{listening.getsockname()[1]}"
+    where = f"http://{shown_host}:{bound}"
     daemon = running.Running(house, doors)
 
     def ready() -> None:
@@ -107,10 +109,12 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
             import sys
 
             sys.stdout.flush()
-            return
-        also = f" and unix:{path}" if path else ""
-        warn(f"dibs: serving {', '.join(places)} at {where}{also}; the token is in {kept_in}")
-        warn("dibs: look at it with `dibs dashboard`")
+        else:
+            also = f" and unix:{path}" if path else ""
+            warn(f"dibs: serving {', '.join(places)} at {where}{also}; the token is in {kept_in}")
+            warn(f"dibs: look at it with `{_looking(config, host, bound, kept_in)}`")
+        for one in made:
+            warn(f"dibs: there was no queue at {one}, so a new one was made")
 
     async def serve() -> None:
         daemon.catch_signals()
@@ -122,6 +126,59 @@ def _serve(args: Namespace, config: settings.Config, places: dict[str, Place]) -
         if path is not None:
             running.remove_socket(path)
     return DONE
+
+
+def _token_file(config: settings.Config, flag: str | None) -> str:
+    given = config.daemon("token", flag)
+    if given == "none":
+        raise CommandError(
+            "token 'none' is not possible: over TCP a token is always needed",
+            "leave it out, or ./none for a file of that name; the Unix socket needs no token",
+            USAGE,
+        )
+    path = token_path(given)
+    name = os.path.basename(path)
+    plain = given is not None and os.path.dirname(path) in (config.folder, os.getcwd())
+    if plain and len(name) >= 24 and len(_RANDOM.findall(name)) >= 3 and not os.path.exists(path):
+        raise CommandError(
+            "token is the name of a file, and what is given looks like the token itself",
+            'token = "token": the first line of that file is the token, and it is made if it is not there',
+            USAGE,
+        )
+    return path
+
+
+def _looking(config: settings.Config, host: str, port: int, kept_in: str) -> str:
+    """The command that opens its dashboard from here."""
+    from dibs.cli.dashboard import page
+    from dibs.serve.running import split_listen
+
+    known = page(*split_listen(config.daemon("listen")))
+    where = page(host, port)
+    token = "" if kept_in == token_path(config.daemon("token")) else f"DIBS_DAEMON_TOKEN={shlex.quote(kept_in)} "
+    return f"{token}dibs dashboard" + ("" if where == known else f" {where}")
+
+
+def _checked(config: settings.Config) -> None:
+    """All of [daemon], also what a flag overrules or others read; and what lists and searches are to be answered from
+    must be there."""
+    from dibs.serve.running import split_listen
+
+    given = {name: config.daemon(name) for name in settings.DAEMON}
+    split_listen(given["listen"])
+    _known("log", given["log"])
+    _known("log_level", given["log_level"])
+    wanted = config.backend().value
+    if wanted == "derived" and not given["cache"]:
+        raise CommandError(
+            "backend 'derived' answers from what is remembered, but [daemon] cache is false",
+            'cache = true, or backend = "specs"',
+            USAGE,
+        )
+    if wanted == "tantivy":
+        from dibs.serve.search.index import require
+
+        require()
 
 
 def _remembering(config: settings.Config) -> list[Beside]:
@@ -145,28 +202,32 @@ def _feeding(places: dict[str, Place]) -> list[Beside]:
 
 
 def _log(args: Namespace, config: settings.Config) -> Log:
-    from dibs.serve.logs import FORMS, LEVELS, Log
+    from dibs.serve.logs import Log
 
-    form, level = config.daemon("log", args.log), config.daemon("log_level", args.log_level)
-    for what, given, known in (("log", form, FORMS), ("log_level", level, LEVELS)):
-        if given not in known:
-            raise CommandError(f"{what} {given!r} is not known", f"use one of {', '.join(known)}", USAGE)
-    return Log(form=form, level=level)
+    return Log(form=config.daemon("log", args.log), level=config.daemon("log_level", args.log_level))
 
 
-def _socket(given: str | None, token: str) -> str | None:
-    if given == "none":
-        return None
-    if given is not None:
-        return os.path.abspath(os.path.expanduser(given))
-    return os.path.join(os.environ.get("XDG_RUNTIME_DIR") or os.path.dirname(token), "dibs.sock")
+def _known(name: str, given: str) -> None:
+    from dibs.serve.logs import FORMS, LEVELS
+
+    known = FORMS if name == "log" else LEVELS
+    if given not in known:
+        raise CommandError(f"{name} {given!r} is not known", f"use one of {', '.join(known)}", USAGE)
+
+
+def _made(places: dict[str, Place]) -> list[str]:
+    """The folders of queues that are not there and will be made."""
+    found = [split_url(place.url)[:2] for place in places.values()]
+    return [path for scheme, path in found if scheme in ("file", "lmdb") and not os.path.exists(path)]
 
 
 _DESCRIPTION = """\
 Serve queues over HTTP: workers and people that cannot reach a queue itself use http://HOST:8750/NAME instead, with \
 every command. The queues stay the truth, and whoever can reach them goes on using them directly at the same time.
 Only this host can connect unless --listen says else, and over TCP a token is needed: it is made at the first start, \
-in a file that only you can read. Clients take it from DIBS_TOKEN, or on this host from that file.
+in a file that only you can read. Clients take it from ?token= in the URL, from DIBS_TOKEN, or on this host from that \
+file: the usual one, or the one that [daemon] token in dibs.toml or DIBS_DAEMON_TOKEN names. After --token they need \
+one of these.
 SIGTERM or Ctrl-C ends it; what workers hold stays theirs, and they go on when it is started again.
 """
 

@@ -53,7 +53,7 @@ def _config(args: Namespace) -> int:
     found = {
         name: loaded.setting(name, place.name, args.queue_type if name == "queue_type" else None)
         for name in config.SETTINGS
-    }
+    } | {"queue.backend": loaded.backend(), **{f"daemon.{name}": loaded.daemon_setting(name) for name in config.DAEMON}}
     queues = {name: redact(loaded.url(name)) for name in loaded.queues}
     if args.json:
         emit(
@@ -65,7 +65,7 @@ def _config(args: Namespace) -> int:
             }
         )
         return DONE
-    rows = [(name, _human(one.value), one.source) for name, one in found.items()]
+    rows = [(name, _human(one.value, name), one.source) for name, one in found.items()]
     print(*table(("SETTING", "VALUE", "FROM"), rows), sep="\n")
     print(f"\nqueue {'in use' if args.queue is None else args.queue}: {clean(redact(place.url))}")
     print(f"dibs.toml: {clean(loaded.path) if loaded.path else 'none, from here upwards'}")
@@ -78,9 +78,13 @@ def _shown(value: Any) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
-def _human(value: Any) -> str:
+def _human(value: Any, name: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float):
-        return config.duration_text(value)
+        return f"{value:g}" if name == "daemon.rate" else config.duration_text(value)
+    if isinstance(value, tuple):
+        return ", ".join(value)
     return "" if value is None else redact(str(value))
 
 
@@ -97,7 +101,7 @@ Examples:
   DIBS_TTL=5m dibs config
 
 dibs.toml:
-  queue = "scrape"                      # the queue that . means
+  queue = "scrape"                      # the queue that . means; or a table: [queue] backend = "lmdb"
   ttl = "5m"
 
   [queues.scrape]

@@ -9,7 +9,7 @@ from dibs.cli.output import clean
 from dibs.cli.tables import pairs, table
 from dibs.clock import iso
 from dibs.queues.views import Claim, Detail
-from dibs.queues.why import seconds
+from dibs.queues.why import held_by, seconds
 
 
 def lines_of(detail: Detail) -> list[str]:
@@ -32,7 +32,7 @@ def _task(detail: Detail) -> list[tuple[str, Any]]:
         ("priority", task.priority),
         ("project", task.project),
         ("labels", task.labels),
-        ("pushed", iso(task.pushed_at)),
+        ("pushed", iso(task.pushed_at) if task.pushed_at else None),
         ("due", detail.due and iso(detail.due)),
         ("ended", detail.ended_at and iso(detail.ended_at)),
         ("epoch", task.epoch),
@@ -47,7 +47,7 @@ def _task(detail: Detail) -> list[tuple[str, Any]]:
 
 def _claim(claim: Claim) -> list[tuple[str, Any]]:
     return [
-        ("held by", f"{claim.worker} on {claim.host}" + (f" pid {claim.pid}" if claim.pid else "")),
+        ("held by", held_by(claim)),
         ("since", iso(claim.claimed_at)),
         ("heartbeat", iso(claim.heartbeat_at)),
         ("expires", iso(claim.expires_at)),

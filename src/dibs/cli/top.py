@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
+from typing import TypeVar
 
 from dibs import config as settings
 from dibs.cli.arguments import add_json, add_queue_type, duration
 from dibs.cli.exits import DONE
 from dibs.cli.output import emit
-from dibs.cli.place import find, open_place
+from dibs.cli.place import Place, find, nearest, open_place
 from dibs.cli.toplook import Looker, Seen, snapshot
 from dibs.clock import SYSTEM
+from dibs.errors import DibsError, StorageError
 from dibs.queues import split_url
+from dibs.queues.queue import Queue
 from dibs.queues.why import seconds
 from dibs.states import State
 
 _SHORTEST = 0.05
 _TICK = 0.1  # how long a key or a new look may wait to be seen
+_PATIENCE = 2  # seconds, with a daemon that is busy or away
+T = TypeVar("T")
 
 
 def configure(parser: ArgumentParser, command: str) -> None:
@@ -48,15 +55,45 @@ def run(args: Namespace, command: str) -> int:
 
 
 def _lookers(args: Namespace, interval: float, stack: ExitStack) -> list[Looker]:
+    """All at once, so that one that does not answer holds up no other; it is shown with what is wrong. Raises when
+    there is no other, or something else is wrong."""
     config = settings.load()
-    found = []
     words = [one for word in args.queue or list(config.queues) or ["."] for one in _of_daemon(word)]
+    found = []
     for word in words:
         place = find(word, args.queue_type, config)
-        queue = stack.enter_context(open_place(place, look=True))
-        name = place.name or _short(place.url)
-        found.append(Looker(name, queue, interval))
+        looker = Looker(place.name or _short(place.url), place.url, partial(_open, place), interval)
+        stack.callback(looker.close)
+        found.append(looker)
+    wrong = [error for error in _together(_opened, found) if error is not None]
+    for error in wrong:
+        if not isinstance(error, StorageError) or len(wrong) == len(found):
+            raise error
     return found
+
+
+def _open(place: Place) -> Queue:
+    near = nearest(place)
+    scheme, _, query = split_url(near.url)
+    if scheme in ("http", "https", "unix") and "patience=" not in query:  # it looks again soon anyway
+        url = f"{near.url}{'&' if query else '?'}patience={_PATIENCE}"
+        near = Place(url, near.name, near.config, ours=near.ours)
+    return open_place(near, look=True)
+
+
+def _opened(looker: Looker) -> DibsError | None:
+    try:
+        looker.opened()
+    except DibsError as error:
+        return error
+    return None
+
+
+def _together(act: Callable[[Looker], T], lookers: list[Looker]) -> list[T]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max(len(lookers), 1)) as threads:
+        return list(threads.map(act, lookers))
 
 
 def _of_daemon(word: str) -> list[str]:
@@ -77,10 +114,9 @@ def _short(url: str) -> str:
 
 
 def _once(lookers: list[Looker], interval: float, *, as_json: bool) -> None:
-    for looker in lookers:
-        looker.look()
+    _together(Looker.look, lookers)
     SYSTEM.sleep(interval)
-    seen = [looker.look() for looker in lookers]
+    seen = _together(Looker.look, lookers)
     if as_json:
         emit(snapshot(seen, SYSTEM))
         return

@@ -4,11 +4,12 @@ up neither the others nor the keys."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from dibs.clock import Clock, iso
-from dibs.errors import DibsError, Unsupported
+from dibs.clock import SYSTEM, Clock, iso
+from dibs.errors import DibsError, StorageError, Unsupported
 from dibs.queues.queue import Queue
 from dibs.queues.views import Claim, Stats
 from dibs.redact import redact
@@ -21,25 +22,28 @@ _SHORTEST = 0.05
 class Seen:
     """One look at one queue."""
 
-    def __init__(self, name: str, queue: Queue, before: Seen | None) -> None:
-        self.name = name
-        self.url = redact(queue.url)
+    def __init__(self, looker: Looker, before: Seen | None) -> None:
+        self.name = looker.name
+        self.url = redact(looker.url)
         self.error = ""
         self.stats = Stats(states={})
         self.claims: list[Claim] = []
         self.oldest: float | None = None
-        self.taken = queue.clock.boottime()
+        self.taken = looker.clock.boottime()
         try:
+            queue = looker.opened()
             self.stats = queue.stats()
             self.claims = sorted(queue.claimed(), key=lambda claim: claim.claimed_at)
             if self.count(State.READY):
                 ready = islice(queue.tasks("ready", limit=_OLDEST_OF), _OLDEST_OF)
-                since = min((task.not_before or task.pushed_at for task in ready), default=None)
+                since = min((at for task in ready if (at := task.not_before or task.pushed_at)), default=None)
                 self.oldest = None if since is None else max(queue.store_time() - since, 0.0)
         except Unsupported:
             pass
         except DibsError as error:
             self.error = redact(str(error))
+            if isinstance(error, StorageError):
+                looker.close()
         self.pushed_rate = self._rate(before, lambda one: one.stats.total)
         self.ended_rate = self._rate(before, lambda one: one.count(State.COMPLETED) + one.count(State.FAILED))
 
@@ -72,22 +76,46 @@ def snapshot(seen: list[Seen], clock: Clock) -> dict[str, Any]:
 
 
 class Looker:
-    """Looks at one queue again and again, in a thread; `seen` is the latest."""
+    """Looks at one queue again and again, in a thread; `seen` is the latest. One that cannot be reached is tried again
+    with each look."""
 
-    def __init__(self, name: str, queue: Queue, interval: float) -> None:
+    def __init__(
+        self, name: str, url: str, opening: Callable[[], Queue], interval: float, clock: Clock = SYSTEM
+    ) -> None:
         self.name = name
-        self.queue = queue
+        self.url = url
+        self.clock = clock
+        self._opening = opening
+        self._queue: Queue | None = None
         self.seen: Seen | None = None
         self._interval = interval
         self._again = threading.Event()
         self._over = False
         self._thread = threading.Thread(target=self._run, name=f"dibs-top-{name}", daemon=True)
 
+    @property
+    def queue(self) -> Queue:
+        """StorageError when it is not open."""
+        if self._queue is None:
+            raise StorageError(self.seen.error if self.seen else f"{self.name} is not open yet; wait a moment")
+        return self._queue
+
+    def opened(self) -> Queue:
+        if self._queue is None:
+            self._queue = self._opening()
+        return self._queue
+
+    def close(self) -> None:
+        """The next look opens it again: by another way, when it was behind a daemon that is gone."""
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.close()
+
     def start(self) -> None:
         self._thread.start()
 
     def look(self) -> Seen:
-        self.seen = Seen(self.name, self.queue, self.seen)
+        self.seen = Seen(self, self.seen)
         return self.seen
 
     def hurry(self) -> None:

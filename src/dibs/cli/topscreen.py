@@ -125,9 +125,9 @@ class Screen:
         looker = self._looker()
         if looker is None:
             return
-        queue = looker.queue
 
         def act() -> str:
+            queue = looker.queue
             if queue.paused is None:
                 queue.pause("dibs top")
                 return f"{looker.name} is paused"
@@ -151,7 +151,7 @@ class Screen:
                 looker.queue.retry(task.id)
             return f"{len(tasks)} put back"
 
-        self._ask(f"put {failed:,} failed tasks of {looker.name} back? y/n", act)
+        self._ask(f"put {failed:,} failed {'task' if failed == 1 else 'tasks'} of {looker.name} back? y/n", act)
 
     def _cancel(self) -> None:
         looker, task = self._looker(), self.task

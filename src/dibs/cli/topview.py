@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dibs.cli.liveview import _COLOURS
 from dibs.cli.output import clean, pause_words
+from dibs.cli.topfit import fitting
 from dibs.cli.toplook import Seen
 from dibs.cli.topscreen import KEYS, Screen
 from dibs.clock import Clock
@@ -17,7 +18,12 @@ from dibs.states import State
 
 _ROOM = 8  # lines that are neither queues nor tasks
 _HEADS = ("QUEUE", *(state.upper() for state in State), "IN/S", "OUT/S", "OLDEST", "WORKERS")
+_LEAST = (
+    *(state.upper() for state in (State.CANCELLED, State.SCHEDULED, State.BLOCKED)),
+    *("IN/S", "WORKERS", "COMPLETED", "OLDEST", "OUT/S", "FAILED", "CLAIMED"),
+)
 _TASKS = ("TASK", "EPOCH", "HELD FOR", "EXPIRES IN", "WORKER")
+_LEAST_OF_TASKS = ("EPOCH", "EXPIRES IN", "WORKER")
 
 
 class TopView:
@@ -41,47 +47,47 @@ class TopView:
         room = max(self._console.height - _ROOM, 6)
         queues = self._screen.queues
         most = min(len(queues), room // 2)
-        return Group(self._queues(queues, most), Text(), self._tasks(room - most), Text(), self._foot())
+        first = _first(next((at for at, one in enumerate(queues) if one is self._screen.queue), 0), most)
+        queues = queues[first : first + most]
+        words = [line for one in queues if (line := _words(one))]
+        tasks = self._tasks(max(room - most - len(words), 1))
+        return Group(self._queues(queues), *words, Text(), tasks, Text(), self._foot())
 
-    def _queues(self, queues: list[Seen], most: int) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in _HEADS:
-            table.add_column(name, no_wrap=True, justify="left" if name == "QUEUE" else "right")
-        chosen = self._screen.queue
-        first = _first(next((at for at, one in enumerate(queues) if one is chosen), 0), most)
-        for one in queues[first : first + most]:
-            here = one is chosen
+    def _queues(self, queues: list[Seen]) -> Table:
+        rows = []
+        for one in queues:
+            here = one is self._screen.queue
             mark = "> " if here and not self._screen.on_tasks else "  "
             title = Text(mark + clean(one.name), style="bold" if here else "")
-            title.append(pause_words(one.stats.paused, "  "), style="bold red")
             if one.error:
-                title.append(f"  {clean(one.error)}", style="red")
-                table.add_row(title)
+                rows.append([title, *(Text("-") for _ in _HEADS[1:])])
                 continue
             counts = [_count(one.count(state), state) for state in State]
             oldest = "-" if one.oldest is None else seconds(one.oldest)
-            table.add_row(title, *counts, _rate(one.pushed_rate), _rate(one.ended_rate), oldest, str(one.stats.workers))
-        return table
+            others = (_rate(one.pushed_rate), _rate(one.ended_rate), oldest, str(one.stats.workers))
+            rows.append([title, *counts, *map(Text, others)])
+        return fitting(_HEADS, rows, self._console.width, least=_LEAST, left=("QUEUE",))
 
     def _tasks(self, room: int) -> Group | Text:
         queue, tasks = self._screen.queue, self._screen.tasks
         if queue is None or not tasks:
             return Text("nothing is claimed" if queue else "no queue fits", style="bright_black")
-        table = Table(box=None, pad_edge=False, header_style="bold", title=None)
-        for name in _TASKS:
-            table.add_column(name, no_wrap=True, justify="left" if name in ("TASK", "WORKER") else "right")
+        rows = []
         chosen, now = self._screen.task, self._clock.wall()
         first = _first(next((at for at, one in enumerate(tasks) if one is chosen), 0), room)
         for task in tasks[first : first + room]:
             here = task is chosen and self._screen.on_tasks
             left = task.expires_at - now
-            table.add_row(
-                Text(("> " if here else "  ") + clean(task.key or task.id), style="bold" if here else ""),
-                str(task.epoch),
-                seconds(now - task.claimed_at),
-                Text(seconds(left)) if left > 0 else Text("expired", style="red"),
-                Text(clean(task.worker)),
+            rows.append(
+                [
+                    Text(("> " if here else "  ") + clean(task.key or task.id), style="bold" if here else ""),
+                    Text(str(task.epoch)),
+                    Text(seconds(now - task.claimed_at)),
+                    Text(seconds(left)) if left > 0 else Text("expired", style="red"),
+                    Text(clean(task.worker)),
+                ]
             )
+        table = fitting(_TASKS, rows, self._console.width, least=_LEAST_OF_TASKS, left=("TASK", "WORKER"))
         hidden = len(tasks) - room
         return Group(table, Text(f"… and {hidden:,} more" if hidden > 0 else "", style="bright_black"))
 
@@ -96,6 +102,12 @@ class TopView:
             foot.append(f"/{clean(screen.filter)}   ", style="bold")
         foot.append(KEYS, style="bright_black")
         return foot
+
+
+def _words(one: Seen) -> Text | None:
+    """What there is to say of a queue besides numbers, on a line of its own: it may be long."""
+    words = clean(one.error) or pause_words(one.stats.paused)
+    return Text(f"{clean(one.name)}: {words}", style="red", no_wrap=True, overflow="ellipsis") if words else None
 
 
 def _first(chosen: int, room: int) -> int:

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from dibs.cli.arguments import add_filters, add_json, add_queue, count, duration, filters
 from dibs.cli.exits import DONE, FAILED, USAGE, CommandError
 from dibs.cli.output import warn
-from dibs.cli.place import find, open_place
+from dibs.cli.place import find, nearest, open_place
+from dibs.cli.trusted import add_trust, check_place
 from dibs.queues import split_url
 
 if TYPE_CHECKING:
     from dibs.cli.parser import Parser
     from dibs.cli.workview import PlainView
-    from dibs.queues.queue import Queue
     from dibs.worker.job import Job
     from dibs.worker.supervisor import Supervisor
 
 _TICK_SECONDS = 0.1
-_FOLDERS = ("file", "dir", "specs")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -42,7 +41,7 @@ def configure(parser: Parser, command: str) -> None:
     add("--batch", metavar="N", type=count, default=1, help="claim and complete up to N short tasks together")
     add("--show-output", action="store_true", help="pass what commands print to stderr")
     add("--plain", action="store_true", help="plain lines on a terminal too, instead of the live view")
-    add("--trust-place", action="store_true", help="work here though it is known not to be safe, see `dibs doctor`")
+    add_trust(parser)
     add_filters(parser)
     add_json(parser, "JSON lines on stdout, one for each task that ended")
 
@@ -53,6 +52,8 @@ def run(args: Namespace, command: str) -> int:
     from dibs.worker.supervisor import Supervisor
 
     place = find(args.queue, args.queue_type)
+    if split_url(place.url)[0] == "memory":  # a worker hangs on no daemon that it does not need
+        place = nearest(place)
     job = Job(
         url=place.url, command=tuple(args.words), call=args.call, timeout=args.timeout,
         ttl=place.setting("ttl", args.ttl), until_empty=args.until_empty, max_tasks=args.max_tasks, batch=args.batch,
@@ -60,7 +61,7 @@ def run(args: Namespace, command: str) -> int:
     ).checked()  # fmt: skip
     reader, output = os.pipe() if _live(args) else (None, None)
     with open_place(place, create=True) as queue:
-        _check_place(place.url, queue, args)
+        check_place(place.url, queue, trusted=args.trust_place, hints=not args.json)
         supervisor = Supervisor(job, queue, workers=args.jobs, threads=args.pool == "thread", output=output)
         leave = Leave(supervisor)
         view = _view(args, job, supervisor, output, reader)
@@ -70,18 +71,6 @@ def run(args: Namespace, command: str) -> int:
         raise CommandError(supervisor.unusable, "", USAGE if supervisor.bad_usage else FAILED)
     warn(summary(view.progress.snapshot()))
     return leave.code
-
-
-def _check_place(url: str, queue: Queue, args: Namespace) -> None:
-    from dibs.doctor.trust import trust
-
-    found = trust(url, queue.host, queue.store_time()) if split_url(url)[0] in _FOLDERS else None
-    if found is not None and found.refusal and not args.trust_place:
-        raise CommandError(
-            found.refusal, "another place (docs/guides/choosing.md), or --trust-place to work here anyway"
-        )
-    if found is not None and found.hint and not args.json:
-        warn(found.hint)
 
 
 class Leave:

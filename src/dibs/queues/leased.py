@@ -18,9 +18,9 @@ from dibs.host import Host
 from dibs.lease import Held, Leases, Lost, Record
 from dibs.liveness import Holder, Verdict, Watch
 from dibs.queues.held import Lease
+from dibs.queues.lost import refused
 from dibs.queues.queue import Queue
 from dibs.queues.remembering import Remembering
-from dibs.states import State
 from dibs.stores.store import Store
 from dibs.task import Task
 from dibs.values import replace
@@ -176,15 +176,9 @@ class LeasedQueue(Queue):
 
     def _lost_to(self, task_id: str, epoch: int, now: Record | None) -> LeaseLost:
         if now is None:
-            what = "no longer in the queue"
-        elif now.cell.state is State.CLAIMED and now.cell.epoch != epoch:
-            who = f"{now.holder.worker} on {now.holder.host}" if now.holder else now.cell.holder
-            what = f"now held by {who} (epoch {now.cell.epoch})"
-        elif now.cell.state is State.CLAIMED:
-            what = "past its time"
-        else:
-            what = f"now {now.cell.state} (epoch {now.cell.epoch})"
-        return LeaseLost(f"lease lost: task {task_id} is {what}; work done here at epoch {epoch} is not recorded")
+            return refused(task_id, epoch)
+        who = f"{now.holder.worker} on {now.holder.host}" if now.holder else now.cell.holder
+        return refused(task_id, epoch, now.cell.state, now.cell.epoch, who)
 
     def handle(self, lease: Lease) -> str:
         held: Held = lease.token

@@ -19,7 +19,7 @@ from dibs.host import Host, this_host
 from dibs.queues.held import Lease
 from dibs.queues.views import Capabilities, Claim, Detail, Stats, Why
 from dibs.queues.why import explain
-from dibs.states import State
+from dibs.states import TERMINAL, State
 from dibs.task import NewTask, Task, checked_number, encode, make_task, priority_of
 
 if TYPE_CHECKING:
@@ -141,9 +141,7 @@ class Queue(ABC):
         max_priority: int | str | None = None,
     ) -> list[Lease]:
         """Up to `limit` leases at once; fewer, or none, when fewer are ready."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise BadInput(f"limit {limit} is not acceptable; use a whole number from 1")
-        return self._take(limit, _checked_ttl(ttl), make_filter(project, labels, max_priority))
+        return self._take(_checked_limit(limit), _checked_ttl(ttl), make_filter(project, labels, max_priority))
 
     def claims(
         self,
@@ -188,6 +186,10 @@ class Queue(ABC):
 
     def rouse(self) -> None:
         """Threads that wait for work in this process look again at once, where the backend can wake them."""
+        return
+
+    def stop_waiting(self) -> None:
+        """This thread looks no more after its `_wait`: what that has claimed for it, if anything, goes back."""
         return
 
     @abstractmethod
@@ -252,6 +254,30 @@ class Queue(ABC):
             return None  # it is completed all the same; whoever claims next meets what is wrong
         return taken[0] if taken else None
 
+    def complete_and_claim_many(
+        self,
+        leases: Iterable[Lease],
+        limit: int,
+        *,
+        ttl: float = DEFAULT_TTL,
+        project: str | None = None,
+        labels: Iterable[str] = (),
+        max_priority: int | str | None = None,
+    ) -> list[Lease]:
+        """Complete each, with its `result`, and claim up to `limit` others; where the backend can, in one step.
+
+        The `state` of those that were lost says so, and does not keep others from being claimed.
+        """
+        wanted, ttl = make_filter(project, labels, max_priority), _checked_ttl(ttl)
+        return self._chain_many(list(leases), _checked_limit(limit), ttl, wanted)
+
+    def _chain_many(self, leases: list[Lease], limit: int, ttl: float, wanted: Filter) -> list[Lease]:
+        self.complete_many(leases)
+        try:
+            return self._take(limit, ttl, wanted)
+        except StorageError:
+            return []  # as in `_chain`
+
     def stdin(self, lease: Lease) -> bytes:
         """What a command that works on the task reads."""
         return encode(lease.payload)
@@ -312,6 +338,21 @@ class Queue(ABC):
     ) -> Iterator[Task]:
         """Tasks, in about the order in which they would run. A snapshot by reading, not a transaction."""
 
+    def newest(
+        self,
+        state: str = State.COMPLETED,
+        *,
+        project: str | None = None,
+        labels: Iterable[str] = (),
+        limit: int | None = None,
+    ) -> Iterator[Task]:
+        """Tasks that are completed, failed or cancelled, those that ended last first. Backends that would have to read
+        everything for that (buckets, others' files, memory) list them as `tasks` does."""
+        return self._newest(ended_state(state), make_filter(project, labels), limit)
+
+    def _newest(self, state: State, wanted: Filter, limit: int | None) -> Iterator[Task]:
+        return self.tasks(state, project=wanted.project, labels=wanted.labels, limit=limit)
+
     @abstractmethod
     def claimed(self) -> list[Claim]:
         """Who holds what now."""
@@ -330,7 +371,7 @@ class Queue(ABC):
 
     def why(self, ref: str, **filters: Any) -> Why:
         """What keeps the task from running, in one or two lines; with filters, whether a claimer using them sees it."""
-        return explain(self.detail(ref), self.store_time(), make_filter(**filters))
+        return explain(self.detail(ref), self.store_time(), self.clock.wall(), make_filter(**filters))
 
     # Steer
 
@@ -413,6 +454,19 @@ def _working_folder() -> str | None:
         return os.getcwd()
     except FileNotFoundError:
         return None
+
+
+def ended_state(state: str) -> State:
+    """BadInput when it is not one that a task ends in."""
+    if state not in TERMINAL:
+        raise BadInput(f"state {state!r} is not the end of a task; use one of {', '.join(sorted(TERMINAL))}")
+    return State(state)
+
+
+def _checked_limit(limit: int) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise BadInput(f"limit {limit} is not acceptable; use a whole number from 1")
+    return limit
 
 
 def _checked_ttl(ttl: float) -> float:

@@ -39,6 +39,7 @@ class Claim:
     heartbeat_at: float
     expires_at: float
     ttl: float
+    via: str | None = None  # the daemon through which the worker claims, if it does
 
     def to_json(self) -> dict[str, Any]:
         record = asdict(self)

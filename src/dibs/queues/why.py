@@ -2,13 +2,14 @@
 
 from dibs.clock import iso
 from dibs.facets import Filter, facet_of
-from dibs.queues.views import Detail, Why
+from dibs.queues.views import Claim, Detail, Why
 from dibs.states import State
 
 
-def explain(detail: Detail, now: float, wanted: Filter) -> Why:
+def explain(detail: Detail, now: float, wall: float, wanted: Filter) -> Why:
+    """`now` by the store's clock, on which delays are; `wall` by this host's, on which a claim's times are shown."""
     task = detail.task
-    text, ready_at = _BY_STATE[task.state](detail, now)
+    text, ready_at = _BY_STATE[task.state](detail, wall if task.state is State.CLAIMED else now)
     if task.state in (State.READY, State.SCHEDULED, State.BLOCKED):
         if detail.paused is not None:
             text += f"\nthe queue is paused{f': {detail.paused}' if detail.paused else ''}; `dibs resume` lets it run"
@@ -26,6 +27,8 @@ def _scheduled(detail: Detail, now: float) -> tuple[str, float | None]:
     due = detail.due or detail.task.not_before or now
     reason = f"retry after failed attempt {detail.task.attempts}" if detail.task.attempts else "scheduled"
     error = f" ({detail.error})" if detail.error and detail.task.attempts else ""
+    if due <= now:
+        return f"{reason}{error}: due since {iso(due)}; the next claim makes it ready", due
     return f"{reason}{error}: ready at {iso(due)}, in {seconds(due - now)}", due
 
 
@@ -45,12 +48,24 @@ def _claimed(detail: Detail, now: float) -> tuple[str, float | None]:
     claim = detail.claim
     if claim is None:
         return "claimed", None
-    where = f"{claim.worker} on {claim.host}" + (f" pid {claim.pid}" if claim.pid else "")
+    where = held_by(claim)
+    if claim.ttl and claim.expires_at <= now:
+        return (
+            f"the lease of {where}, epoch {claim.epoch}, ran out at {iso(claim.expires_at)}; "
+            f"last heartbeat {iso(claim.heartbeat_at)}; the next claim takes it over",
+            None,
+        )
     return (
         f"held by {where}, epoch {claim.epoch}, since {iso(claim.claimed_at)}; "
         f"last heartbeat {iso(claim.heartbeat_at)}, expires {iso(claim.expires_at)} unless renewed",
         None,
     )
+
+
+def held_by(claim: Claim) -> str:
+    """The worker, where it is, and through which daemon it claims."""
+    pid = f" pid {claim.pid}" if claim.pid else ""
+    return f"{claim.worker} on {claim.host}{pid}" + (f" via {claim.via}" if claim.via else "")
 
 
 def _completed(detail: Detail, now: float) -> tuple[str, float | None]:

@@ -1,12 +1,13 @@
 """Tasks that were claimed together and are to be completed together: for those that take milliseconds.
 
-What has been run is recorded when the last is done, or after FLUSH_SECONDS. Should one take long, `unload`, called by
-another thread, records what is done and gives back what has not begun: nothing waits behind it.
+What has been run is recorded after FLUSH_SECONDS, and by whoever runs the batch when the last is done. Should one take
+long, `unload`, called by another thread, records what is done and gives back what has not begun: nothing waits behind
+it.
 """
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -48,18 +49,24 @@ class Batch:
         lease.result = result
         with self._lock:
             self._done.append(lease)
-            if self._waiting and self._clock.boottime() - self._since < FLUSH_SECONDS:
+            if not self._waiting or self._clock.boottime() - self._since < FLUSH_SECONDS:
                 return
         self.record()
 
-    def record(self) -> None:
-        """Complete what is done. Raises StorageError, and may be tried again."""
+    def record(self, following: Callable[[list[Lease]], list[Lease]] | None = None) -> list[Lease]:
+        """Complete what is done, and by the same step, if it is given, claim what is returned. Raises StorageError, and
+        may be tried again."""
+        claimed: list[Lease] = []
         with self._lock:
             if self._done:
-                self._queue.complete_many(self._done)
+                if following is None:
+                    self._queue.complete_many(self._done)
+                else:
+                    claimed = following(self._done)
                 self.ended += self._done
                 self._done = []
             self._since = self._clock.boottime()
+        return claimed
 
     def lose(self) -> None:
         """What is done cannot be recorded any more."""

@@ -46,7 +46,7 @@ class Hand:
         sink = output if output is not None else sys.stderr.fileno()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "dibs.worker.runner", *map(str, words)],
+                [sys.executable, "-m", "dibs.worker.process", *map(str, words)],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,

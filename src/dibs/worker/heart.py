@@ -16,6 +16,7 @@ from dibs.errors import DibsError, StorageError
 from dibs.queues.channel import Channel
 from dibs.queues.queue import Queue
 from dibs.worker.guard import Guard, Ward
+from dibs.worker.leaving import leave
 
 _LEFT_SECONDS = 1.0
 
@@ -124,9 +125,11 @@ def main(argv: Sequence[str]) -> int:
     first = channel.receive_one()  # the URL as it is: a command line is seen by everybody
     if first is None:
         return 1
-    heart = Heart(open_queue(first["url"]), channel, Ward(int(pid), mark))
+    queue = open_queue(first["url"])
+    heart = Heart(queue, channel, Ward(int(pid), mark))
     channel.send({"ready": os.getpid()})
     heart.run()
+    leave(queue)
     return 0
 
 

@@ -13,6 +13,7 @@ from dibs.worker.supervisor import Supervisor
 _WINDOW_SECONDS = 10.0
 _FIRST_STATS_SECONDS = 1.0
 _STATS_SECONDS = 3.0
+_IDLE_STATS_SECONDS = 60.0
 _STATS_SHARE = 10  # looking at the queue takes at most a tenth of the time
 
 
@@ -42,7 +43,8 @@ class Snapshot:
 
 
 class Progress:
-    """`look_ahead`: ask the queue now and then, in a thread of its own, how much is left; not while nothing happens."""
+    """`look_ahead`: ask the queue now and then, in a thread of its own, how much is left. While nothing happens
+    here, ever more seldom, and not at all when nothing was left."""
 
     def __init__(self, supervisor: Supervisor, *, look_ahead: bool) -> None:
         self._supervisor = supervisor
@@ -69,15 +71,19 @@ class Progress:
     def _look_ahead(self) -> None:
         self._supervisor.ended.wait(_FIRST_STATS_SECONDS)  # a short run needs none
         seen = None
+        pause = _STATS_SECONDS
         while not self._supervisor.ended.is_set():
             before = self._clock.boottime()
             totals = self._supervisor.totals()
             ended = (totals.completed, totals.failed, totals.lost)
             if ended != seen or any(hand.in_hand() for hand in self._supervisor.hands):
-                seen = ended
+                seen, pause = ended, _STATS_SECONDS
+                self._look(totals)
+            elif self._left is None or self._left[0]:  # others may work on it
+                pause = min(pause * 2, _IDLE_STATS_SECONDS)
                 self._look(totals)
             took = self._clock.boottime() - before
-            self._supervisor.ended.wait(max(_STATS_SECONDS, took * _STATS_SHARE))
+            self._supervisor.ended.wait(max(pause, took * _STATS_SHARE))
 
     def _look(self, totals: Tally) -> None:
         try:

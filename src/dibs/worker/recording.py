@@ -69,16 +69,21 @@ class Recording:
         lease.complete(result)
         return None
 
-    def settle(self, batch: Batch, leases: Sequence[Lease]) -> None:
-        """Record what is done of a batch."""
+    def settle(self, batch: Batch, leases: Sequence[Lease], chained: bool) -> list[Lease]:
+        """Record what is done of a batch, and claim the next with it, where that costs nothing more."""
         pause = _FIRST_PAUSE
         until = max((lease.deadline for lease in leases), default=0.0)
         while True:
             try:
-                return batch.record()
+                return batch.record(self._chain if chained and not self.stopping else None)
             except StorageError as error:
                 self._trouble(error)
                 if self._queue.clock.boottime() >= until and not any(lease.held for lease in leases):
-                    return batch.lose()
+                    batch.lose()
+                    return []
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 self._queue.clock.sleep(pause)
+
+    def _chain(self, done: list[Lease]) -> list[Lease]:
+        job = self._job
+        return self._queue.complete_and_claim_many(done, job.batch, ttl=job.ttl, **job.filters)

@@ -5,15 +5,10 @@ nothing and tells nobody of a task that went well. What it has in hand stands on
 supervisor dies it stops: nobody would keep its leases.
 """
 
-import io
 import os
-import signal
-import socket
-import sys
 import threading
 from collections.abc import Sequence
-from types import FrameType
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from dibs.errors import BadInput, DibsError, LeaseLost, StorageError
 from dibs.queues.channel import Channel
@@ -22,7 +17,7 @@ from dibs.queues.keeping import Keeping
 from dibs.queues.queue import Queue
 from dibs.worker.batch import Batch
 from dibs.worker.board import HANDLE_BYTES, NO_LIMIT, Board, Slot
-from dibs.worker.job import Job, job_from_message
+from dibs.worker.job import Job
 from dibs.worker.recording import COMPLETED, LOST, Outcome, Recording
 from dibs.worker.tales import Tales
 from dibs.worker.work import Done, Failed, Work
@@ -30,9 +25,10 @@ from dibs.worker.work import Done, Failed, Work
 ORPHANED = "the supervisor died"
 _LONGEST_OUTAGE_PAUSE = 5.0
 _GRACE_SECONDS = 5.0
-_BAD_EXIT = 1
+BAD_EXIT = 1
 _OUTAGES = 5
 _UNKEPT_PAUSE = 0.5
+_NO_TICKET_PAUSE = 0.1
 _LOOK_AGAIN, _CLOSE = 0.3, 0.1  # shares of the TTL
 SHOWN_TTL = 2.0  # the supervisor looks at the board ten times a second
 
@@ -93,18 +89,22 @@ class Runner:
         """The control thread: what the supervisor says, and its death."""
         for message in self._tales.between(self._channel, self._job.ttl * _CLOSE):
             if not message:
+                if self._stopping and not self._stopped.is_set():
+                    self.stop()  # a signal has said so, which could wake nobody
                 self._drop_overdue()
                 for batch in list(self._batches.values()):
                     batch.unload()
             elif "stop" in message:
                 self.stop()
+            elif "look" in message:
+                self._queue.rouse()
             for lease in self._keeping.hear(message):
                 self._work.abandon(lease.id, "its lease was lost")
         self._orphaned = True
         self.stop()
         self._keeping.give_up()
         if not self._work.leave(ORPHANED) and self._keeping.in_hand:
-            os._exit(_BAD_EXIT)  # a function cannot be ended, and nobody keeps its lease
+            os._exit(BAD_EXIT)  # a function cannot be ended, and nobody keeps its lease
 
     def _drop_overdue(self) -> None:
         """End commands whose lease is about to run out: the supervisor lives, but does not keep it (it is stopped)."""
@@ -121,16 +121,22 @@ class Runner:
         except DibsError as error:
             self._fatal = error
             self.stop()
+        self._queue.stop_waiting()
 
     def _serve(self, slot: Slot) -> None:
         pause, outages = 0.0, 0
         limited = self._job.max_tasks is not None
         size = self._job.batch
-        chained = size == 1 and not limited and type(self._queue)._chain is not Queue._chain
+        kind = type(self._queue)
+        chained = not limited and (kind._chain if size == 1 else kind._chain_many) not in (
+            Queue._chain,
+            Queue._chain_many,
+        )
         while not self._stopping:
             if limited and not self._board.take_ticket():
                 slot.look(self._now())
-                self._rest(slot, pause := self._longer(pause))
+                self._tales.flush()
+                self._stopped.wait(_NO_TICKET_PAUSE)  # not the backend's way of waiting, which may claim
                 continue
             begun = self._now()
             try:
@@ -142,7 +148,8 @@ class Runner:
                 leases = []
             if leases and size > 1:
                 pause = 0.0
-                self._run_batch(leases, slot)
+                while leases:
+                    leases = self._run_batch(leases, slot, chained)
                 continue
             if leases:
                 pause = 0.0
@@ -158,10 +165,12 @@ class Runner:
                 slot.look(begun)
             if not pause:
                 self._channel.send({"empty": True})
-            self._rest(slot, pause := self._longer(pause))
+            self._rest(pause := self._longer(pause))
 
-    def _rest(self, slot: Slot, pause: float) -> None:
+    def _rest(self, pause: float) -> None:
         self._tales.flush()
+        if self._stopping:
+            return  # said while it looked: nobody is roused again
         pause *= 0.75 + self._queue.rng.random() / 2
         if type(self._queue)._wait is Queue._wait:
             self._stopped.wait(pause)
@@ -224,7 +233,8 @@ class Runner:
             self._keeping.drop(lease)
         self._stopped.wait(_UNKEPT_PAUSE)
 
-    def _run_batch(self, leases: list[Lease], slot: Slot) -> None:
+    def _run_batch(self, leases: list[Lease], slot: Slot, chained: bool) -> list[Lease]:
+        """Returns the next one, if it was claimed with the end of this."""
         kept = self._keeping.hold_all(leases)
         if len(kept) < len(leases) or self._orphaned:
             self._give_up([lease for lease in leases if lease not in kept or self._orphaned])
@@ -236,7 +246,7 @@ class Runner:
                 started[lease.id] = self._now()
                 self._run_one(lease, slot, batch, started[lease.id])
             batch.give_back()
-            self._recording.settle(batch, kept)
+            following = self._recording.settle(batch, kept, chained)
         finally:
             del self._batches[slot]
             for lease in kept:
@@ -245,6 +255,7 @@ class Runner:
             if lease.id in started:
                 how = COMPLETED if lease.state == "completed" else LOST
                 self._end(lease, slot, how, "" if how == COMPLETED else "its lease was lost", started[lease.id])
+        return following
 
     def _run_one(self, lease: Lease, slot: Slot, batch: Batch, started: float) -> None:
         outcome = self._do(lease, slot, started)
@@ -286,60 +297,3 @@ def _give_back(lease: Lease) -> None:
         lease.release()
     except LeaseLost:
         lease.state = "lost"
-
-
-def make_work(job: Job) -> Work:
-    if job.command:
-        from dibs.worker.command import CommandWork
-
-        return CommandWork(job.command, show_output=job.show_output)
-    from dibs.worker.call import CallWork
-
-    return CallWork(job.call)
-
-
-def main(argv: Sequence[str]) -> int:
-    """`python -m dibs.worker.runner URL CONTROL_FD BOARD_FD SLOTS FIRST COUNT`"""
-    from dibs.queues import open_queue
-
-    control, board_fd, slots, first, count = (int(word) for word in argv[1:])
-    for fd in (control, board_fd):
-        os.set_inheritable(fd, False)
-    channel = Channel(socket.socket(fileno=control))
-    try:
-        message = channel.receive_one()
-        if message is None:
-            return _BAD_EXIT
-        job = job_from_message(message)
-        board = Board(board_fd, slots)
-        work = make_work(job)
-        queue = open_queue(job.url)
-    except DibsError as error:
-        channel.send({"unusable": str(error), "usage": isinstance(error, BadInput)})
-        return _BAD_EXIT
-    runner = Runner(job, queue, work, board, board.slots[first : first + count], channel)
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        runner.stop_soon()
-
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # what functions print is seen when they print it
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    try:
-        runner.run()
-    except DibsError as error:
-        channel.send({"unusable": str(error), "usage": isinstance(error, BadInput)})
-        return _BAD_EXIT
-    return 0
-
-
-def _leave(code: int) -> NoReturn:
-    """At once: threads that a function left behind must not keep the process."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-if __name__ == "__main__":
-    _leave(main(sys.argv[1:]))

@@ -48,6 +48,7 @@ class Supervisor:
         self._guard = Guard(queue, self)
         self._stopping = self._killing = False
         self._look_at = 0.0
+        self._asked_at = 0.0  # when the task had ended after which the runners were asked to look again
         self._selector = selectors.DefaultSelector()
         self._wake_end, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._run, name="supervisor")
@@ -185,7 +186,14 @@ class Supervisor:
         if not self.job.until_empty and self.board.tickets > 0:
             return False
         totals = self.totals()
-        return totals.looked > totals.finished and not any(hand.in_hand() for hand in self.hands)
+        if any(hand.in_hand() for hand in self.hands):
+            return False
+        if totals.looked <= totals.finished and totals.finished > self._asked_at:
+            self._asked_at = totals.finished
+            for hand in self.hands:
+                if hand.channel is not None:
+                    hand.channel.send({"look": True})  # one that waits has not looked since
+        return totals.looked > totals.finished
 
     def _press(self) -> float:
         """Make the runners stop: ask once; kill when that was asked for, or one is stopped and has lost its leases."""
@@ -265,6 +273,8 @@ class Supervisor:
         if hand.channel is not None:
             hand.channel.send({"lost": handle})
         for _, doing in hand.in_hand():
+            if doing.handle not in ("", handle):
+                continue  # the refused one has ended meanwhile, and this is the next
             self.news.put({"event": "silent", "id": doing.id, "epoch": doing.epoch, "pid": hand.pid})
 
     def over(self, ward: Ward, name: tuple[str, int]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import socket
 import threading
 from argparse import Namespace
 from collections.abc import Callable
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from dibs.cli.exits import DONE, FAILED, LOST, USAGE, CommandError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 TTL_SECONDS = 60.0
 _WATCH_SECONDS = 0.5
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _work(args: Namespace) -> int:
@@ -38,6 +40,7 @@ def _as_work(args: Namespace) -> Namespace:
         queue=url_of(args), queue_type=None, words=args.command_line, jobs=args.jobs, call="", pool="process",
         timeout=args.timeout, ttl=args.ttl, until_empty=args.until_empty, max_tasks=None, batch=1, max_priority=None,
         show_output=args.show_output, plain=False, project=args.project, label=args.label, json=args.json,
+        trust_place=False,
     )  # fmt: skip
 
 
@@ -86,34 +89,43 @@ class _NoSlot:
 
 
 class _Attention:
-    """Ends the command when a signal comes, or when the lease is lost."""
+    """Ends the command when a signal comes, or when the lease is lost.
+
+    A thread listens, on the descriptor that Python writes signals to: a handler would not run when its signal
+    comes just before the main thread begins to wait for the command.
+    """
 
     def __init__(self, work: CommandWork, lease: Lease) -> None:
         self._work = work
         self._lease = lease
-        self._over = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
-        self._before: list[tuple[int, Callable[[int, FrameType | None], object] | int | None]] = []
 
     def __enter__(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._before.append((number, signal.getsignal(number)))
-            signal.signal(number, self._heard)
+        self._ear, self._mouth = socket.socketpair()
+        self._mouth.setblocking(False)
+        self._wakeup = signal.set_wakeup_fd(self._mouth.fileno())
+        self._before = [(number, signal.signal(number, lambda *_: None)) for number in _SIGNALS]
         self._watcher.start()
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._watcher.join()
         for number, handler in self._before:
             signal.signal(number, handler)
-
-    def _heard(self, number: int, frame: FrameType | None) -> None:
-        warn("stopping: the spec is released")
-        threading.Thread(target=self._work.leave, args=(f"stopped by {signal.Signals(number).name}",)).start()
+        signal.set_wakeup_fd(self._wakeup)
+        self._mouth.close()
+        self._watcher.join()
+        self._ear.close()
 
     def _watch(self) -> None:
-        while not self._over.wait(_WATCH_SECONDS):
-            if not self._lease.held:
+        while True:
+            heard = b""
+            if select.select([self._ear], [], [], _WATCH_SECONDS)[0]:
+                heard = self._ear.recv(1)
+                if not heard:
+                    return
+            if heard and heard[0] in _SIGNALS:
+                warn("stopping: the spec is released")
+                self._work.leave(f"stopped by {signal.Signals(heard[0]).name}")
+            elif not self._lease.held:
                 self._work.abandon(self._lease.id, "its lease is lost")
 
 

@@ -7,7 +7,6 @@ within the settle time, by the file system's own clock: then somebody may still 
 not read again until one of their two sides (files, witnesses) changes.
 """
 
-import errno
 import os
 import random
 import stat
@@ -15,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from dibs.queues.directory.names import id_of, is_ignored, path_of
+from dibs.stores.anew import NOT_THERE, stat_anew
 from dibs.stores.refusal import refusals, storage_error
 
 QUIET_SECONDS = 3.0  # a folder changed so recently may change again without a new time stamp
 MANY = 1000
-_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class Source(NamedTuple):
@@ -57,7 +56,7 @@ class Frontier:
         try:
             found = os.stat(path)
         except OSError as error:
-            if error.errno in _NOT_THERE:
+            if error.errno in NOT_THERE:
                 return None
             raise storage_error(error, path) from error
         return Source(task_id, path, found.st_size, found.st_mtime) if stat.S_ISREG(found.st_mode) else None
@@ -71,11 +70,10 @@ class Frontier:
     def is_done(self, task_id: str) -> bool:
         """Raises when it cannot be known: what is done must not run again because a disk did not answer."""
         try:
-            return stat.S_ISREG(os.stat(self.witness(task_id)).st_mode)
+            found = stat_anew(self.witness(task_id), self.done)
         except OSError as error:
-            if error.errno in _NOT_THERE:
-                return False
             raise storage_error(error, self.done) from error
+        return found is not None and stat.S_ISREG(found.st_mode)
 
     def settles_at(self, source: Source) -> float | None:
         """When it will be a task, if it is none yet. A time stamp from the future is no sign of writing:

@@ -32,8 +32,8 @@ from dibs.queues.pausing import Pausing
 from dibs.queues.stored.root import open_root
 from dibs.queues.views import Capabilities, Claim, Detail, Stats
 from dibs.states import State
-from dibs.stores.files import FileStore
 from dibs.stores.refusal import refusals
+from dibs.stores.shared import file_store
 from dibs.task import Task, encode
 from dibs.values import replace
 
@@ -69,7 +69,7 @@ class DirectoryQueue(LockQueue):
         if create:
             with refusals(settings.leases):
                 os.makedirs(settings.leases, exist_ok=True)
-        store = FileStore(settings.leases, clock=clock)
+        store = file_store(settings.leases, clock=clock)
         super().__init__(url, store, pid=pid, process=process, clock=clock, host=host, rng=rng)
         if create or os.path.isdir(settings.leases):
             open_root(store, url, clock, create=create, retention=None)

@@ -32,6 +32,7 @@ from dibs.stores.store import Changed, Exists
 from dibs.task import Task, decode, encode
 
 LEASE = ".lease"
+UNSEEN_SECONDS = 60.0  # for so long a client of a share may not see a witness that is there
 
 
 def lease_key(task_id: str) -> str:
@@ -84,12 +85,21 @@ class Steps:
         """Where the task stands, if it is ready. Its lease is ours: nobody can change that now."""
         if not self._claimable_by_sight(task_id):
             return None
-        cell = self._pasts.read(task_id).cell
+        past = self._pasts.read(task_id)
+        cell = past.cell
         if cell.state is State.COMPLETED:
-            return Cell(State.READY, cell.epoch)  # its witness was removed: a fresh start at the next epoch
+            return self._unwitnessed(past) if self._surely_gone(past) else None
         if cell.state is State.SCHEDULED and cell.due <= self._store.now():
             return states.promote(cell)
         return cell if cell.state is State.READY else None
+
+    def _surely_gone(self, past: Past) -> bool:
+        """Whether the witness of a completed task, which was not seen, is not there."""
+        return not self._store.in_place or self._store.now() - past.ended > UNSEEN_SECONDS
+
+    def _unwitnessed(self, past: Past) -> Cell:
+        """Its witness was removed: a fresh start at the next epoch."""
+        return Cell(State.READY, past.cell.epoch)
 
     def finish(
         self,
@@ -168,7 +178,7 @@ class Steps:
         if self._frontier.is_done(task_id):
             return cell if cell.state is State.COMPLETED else Cell(State.COMPLETED, cell.epoch)
         if cell.state is State.COMPLETED:
-            return Cell(State.READY, cell.epoch)
+            return self._unwitnessed(past) if self._surely_gone(past) else cell
         if cell.state is State.SCHEDULED and cell.due <= self._store.now():
             return states.promote(cell)
         source = self._frontier.source(task_id)

@@ -8,6 +8,7 @@ import errno
 import os
 import stat as modes
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from dibs.queues.lockfiles.placing import place, spare
@@ -59,7 +60,9 @@ class FilePages:
         self._spares = spares if _can_rename(os.path.dirname(spares), folder) else folder
 
     def refresh(self) -> None:
-        pass
+        """Opening the folder makes a client of a share ask the server which file has which name."""
+        with suppress(OSError):
+            os.close(os.open(self.folder, os.O_RDONLY))
 
     def path(self, id: str) -> str:  # noqa: A002
         return f"{self.folder}/{id}{SUFFIX}"

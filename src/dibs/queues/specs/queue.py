@@ -46,8 +46,8 @@ from dibs.specs.listing import Listing
 from dibs.specs.statuses import Status
 from dibs.specs.view import View
 from dibs.states import Cell, State
-from dibs.stores.files import FileStore
 from dibs.stores.refusal import refusals
+from dibs.stores.shared import file_store
 from dibs.stores.store import Store
 from dibs.task import Task
 from dibs.values import replace
@@ -110,7 +110,7 @@ class SpecsQueue(LockQueue):
             raise BadInput(f"no folder of specs at {settings.folder}; `dibs specs init` makes one")
         if create:
             _make_locks(settings.locks)
-        self._store = store = FileStore(settings.locks, clock=clock)
+        self._store = store = file_store(settings.locks, clock=clock)
         leases = self._lease_store(settings, clock)
         super().__init__(url, leases, memory=store, pid=pid, process=process, clock=clock, host=host, rng=rng)
         if create or os.path.isdir(settings.locks):

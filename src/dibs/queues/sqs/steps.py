@@ -13,6 +13,7 @@ from typing import Any
 from dibs.clock import Clock, iso
 from dibs.errors import BadInput, LeaseLost
 from dibs.queues.held import Lease
+from dibs.queues.lost import not_recorded
 from dibs.queues.sqs.holdings import Holding, Holdings
 from dibs.queues.sqs.messages import Message, attributes_to_send
 from dibs.queues.sqs.place import Place
@@ -125,10 +126,7 @@ class Steps:
 
     def lost(self, lease: Lease, why: object) -> LeaseLost:
         lease.state = "lost"
-        return LeaseLost(
-            f"lease lost: task {lease.id} is no longer held at epoch {lease.epoch} ({why}); work done here at "
-            f"epoch {lease.epoch} is not recorded"
-        )
+        return not_recorded(lease.id, lease.epoch, f"no longer held at epoch {lease.epoch} ({why})")
 
     @contextmanager
     def _held(self, name: str) -> Iterator[float]:

@@ -74,14 +74,16 @@ class Looks:
         return [self.claim_of(known) for known in self.known(State.CLAIMED)]
 
     def claim_of(self, known: Known) -> Claim:
-        """Wall times for people. Only the age of a beat of this boot is exact; of another, all that is known is when
-        it was claimed."""
+        """Wall times for people. Only the age of a beat of this boot is exact; one of another is known where the store
+        dates what is written, else it may be of this moment."""
         holder = known.seen.record.holder
         ttl = holder.ttl if holder else 0.0
         since = holder.since if holder else 0.0
-        beat = since
+        beat = self._clock.wall()
         if holder is not None and holder.boot == self._host.boot:
-            beat = self._clock.wall() - (self._clock.boottime() - holder.beat)
+            beat -= self._clock.boottime() - holder.beat
+        elif known.seen.modified is not None:
+            beat = known.seen.modified  # a bucket's clock is right, and asking for it is a write
         return Claim(
             id=known.task.id,
             key=known.task.key,

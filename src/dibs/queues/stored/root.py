@@ -27,6 +27,8 @@ def open_root(store: Store, url: str, clock: Clock, *, create: bool, retention: 
         entry = store.get(NAME)
     try:
         found = decode(entry.data if entry else b"")
+        if "index" in found:
+            raise FormatError(f"{url} is an index, not a queue; `dibs index` works on it, or name another place")
         form, keep = found["format"], float(found["retention"])
     except (BadInput, KeyError, TypeError, ValueError):
         raise FormatError(f"{NAME} of queue {url} is damaged; restore it, or use another place") from None

@@ -76,6 +76,44 @@ class Chains(Contract):
         assert following is not None
         assert following.id == two.id
 
+    def test_a_batch_of_completions_brings_the_next_batch(self, queue: Queue) -> None:
+        ids = [self.add(queue, {"n": n}).id for n in range(9)]
+        seen: list[str] = []
+        leases = queue.claim_many(3, ttl=self.units(60))
+        while leases:
+            seen += [lease.id for lease in leases]
+            leases[0].result = {"did": leases[0].id}
+            done, leases = leases, queue.complete_and_claim_many(leases, 3, ttl=self.units(60))
+            assert [lease.state for lease in done] == ["completed"] * len(done)
+        assert sorted(seen) == sorted(ids)
+        assert self.counts(queue) == {"completed": 9}
+
+    def test_a_batch_that_is_lost_in_part_brings_the_next_all_the_same(self, queue: Queue) -> None:
+        for n in range(12):
+            self.add(queue, {"n": n})
+        for _ in range(2):  # a queue that has been busy may go another way
+            leases = queue.claim_many(3, ttl=self.units(60))
+            self.open().cancel(leases[1].id)
+            following = queue.complete_and_claim_many(leases, 3, ttl=self.units(60))
+            assert [lease.state for lease in leases] == ["completed", "lost", "completed"]
+            assert len(following) == 3
+            assert sorted(claim.id for claim in self.open().claimed()) == sorted(lease.id for lease in following)
+            assert queue.complete_many(following) == []
+        assert self.counts(queue) == {"completed": 10, "cancelled": 2}
+
+    def test_a_batch_is_given_only_as_many_as_were_asked_for(self, queue: Queue) -> None:
+        for n in range(5):
+            self.add(queue, {"n": n})
+        leases = queue.claim_many(2, ttl=self.units(60))
+        with pytest.raises(BadInput):
+            queue.complete_and_claim_many(leases, 0)
+        following = queue.complete_and_claim_many([], 1, ttl=self.units(60))
+        assert len(following) == 1
+        following = queue.complete_and_claim_many([*leases, *following], 9, ttl=self.units(60))
+        assert len(following) == 2
+        assert queue.complete_and_claim_many(following, 9, ttl=self.units(60)) == []
+        assert self.counts(queue) == {"completed": 5}
+
     def test_a_paused_queue_completes_and_claims_nothing(self, queue: Queue) -> None:
         for n in range(2):
             self.add(queue, {"n": n})

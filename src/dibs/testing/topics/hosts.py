@@ -49,6 +49,20 @@ class Hosts(Contract):
         return None
 
     @needs("processes", "manual_time")
+    def test_a_claim_that_another_host_renews_is_not_shown_as_run_out(self, queue: Queue) -> None:
+        assert isinstance(self.clock, ManualClock)
+        far, _ = self._far_queue()
+        self.add(queue)
+        lease = self.take(far, ttl=self.units(20))
+        for _ in range(3):
+            self.pass_time(15)
+            lease.renew()
+        self.pass_time(15)
+        (claim,) = queue.claimed()
+        left = [claim.expires_at - now for now in (self.clock.wall(), queue.store_time())]
+        assert any(0 < seconds <= claim.ttl + 1 for seconds in left), f"{left} s left by either clock"
+
+    @needs("processes", "manual_time")
     @pytest.mark.parametrize("wrong", [0.0, 3600.0, -3600.0, 1e8])
     def test_a_wrong_clock_neither_loses_nor_steals_a_lease(self, queue: Queue, wrong: float) -> None:
         assert isinstance(self.clock, ManualClock)

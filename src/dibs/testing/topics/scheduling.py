@@ -53,6 +53,8 @@ class Scheduling(Contract):
         assert why.state == "scheduled"
         assert why.ready_at == pytest.approx(now + self.units(20), abs=1.0)
         assert queue.detail(task.id).due == pytest.approx(why.ready_at)
+        self.pass_time(21)
+        assert "the next" in queue.why(task.id).text, "that it waits for nothing but a worker"
 
     @needs("scheduling", "push")
     def test_a_scheduled_task_can_be_cancelled(self, queue: Queue) -> None:

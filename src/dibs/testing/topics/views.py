@@ -106,6 +106,14 @@ class Views(Contract):
         assert "completed at epoch 2" in queue.why(task.id).text
         assert json.loads(json.dumps(queue.why(task.id).to_json()))["state"] == "completed"
 
+    def test_why_says_that_a_lease_ran_out(self, queue: Queue) -> None:
+        task = self.add(queue)
+        self.take(queue, ttl=self.units(20))
+        self.pass_time(21)
+        why = queue.why(task.id)
+        assert "the next" in why.text, "that another worker may take it"
+        assert why.state == "ready" or "ran out" in why.text
+
     @needs("facets", "push")
     def test_why_names_the_filter_that_leaves_a_task_out(self, queue: Queue) -> None:
         task = queue.push(1, project="web", labels=["gpu"], priority=100)
