@@ -1,7 +1,6 @@
 """The contract on `dir:`: a folder of somebody's files."""
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,10 @@ import pytest
 import dibs
 from dibs.queues.directory import DirectoryQueue
 from dibs.queues.queue import Queue
-from dibs.stores.files import FileStore
 from dibs.task import Task, encode
 from dibs.testing import ManualClock, QueueContract
 from dibs.testing.topics.keys import HOSTILE
+from disk import store_time
 
 
 class TestDir(QueueContract):
@@ -28,7 +27,7 @@ class TestDir(QueueContract):
         """The file server's clock moves with the manual one."""
         assert isinstance(self.clock, ManualClock)
         (self.tmp_path / "in").mkdir()
-        monkeypatch.setattr(FileStore, "now", lambda store: time.time() + getattr(store._clock, "advanced", 0.0))
+        store_time.install(monkeypatch)
 
     def add(self, queue: Queue, payload: Any = None, **more: Any) -> Task:
         """As people do: a file appears in the folder."""

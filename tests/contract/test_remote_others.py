@@ -4,7 +4,6 @@ How each is put into the tests' own time is as in the tests of that queue itself
 """
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -23,7 +22,6 @@ from dibs.queues.queue import Queue
 from dibs.queues.redis import RedisQueue
 from dibs.queues.specs import SpecsQueue
 from dibs.queues.views import Capabilities
-from dibs.stores.files import FileStore
 from dibs.testing import ManualClock
 from dibs.testing.harness import Contract
 from dibs.testing.topics.attempts import Attempts
@@ -33,6 +31,7 @@ from dibs.testing.topics.fencing import Fencing
 from dibs.testing.topics.leases import Leases
 from dibs.testing.topics.races import Races
 from dibs.values import replace
+from disk import store_time
 from postgres.places import ServerClock, shifted_schema, url
 from redisqueue import manual_time
 from servers.server import Server
@@ -101,7 +100,7 @@ class InFolder(Contract):
 
     @pytest.fixture(autouse=True)
     def _shift_store_time(self, monkeypatch: pytest.MonkeyPatch, _prepare: None) -> None:
-        monkeypatch.setattr(FileStore, "now", lambda store: time.time() + getattr(store._clock, "advanced", 0.0))
+        store_time.install(monkeypatch)
 
 
 class TestDir(InFolder, Elsewhere, Topics):

@@ -1,6 +1,5 @@
 """The contract on `specs:`: a folder of markdown files."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 import dibs
 from dibs.queues.queue import Queue
 from dibs.queues.specs import SpecsQueue
-from dibs.stores.files import FileStore
 from dibs.testing import ManualClock, QueueContract
 from dibs.testing.topics.keys import HOSTILE
+from disk import store_time
 
 
 class TestSpecs(QueueContract):
@@ -27,7 +26,7 @@ class TestSpecs(QueueContract):
         """The file server's clock moves with the manual one."""
         assert isinstance(self.clock, ManualClock)
         (self.tmp_path / ".dibs" / "specs").mkdir(parents=True)
-        monkeypatch.setattr(FileStore, "now", lambda store: time.time() + getattr(store._clock, "advanced", 0.0))
+        store_time.install(monkeypatch)
 
     def make_queue(self, **options: Any) -> Queue:
         return dibs.open(self.place(), **options)
