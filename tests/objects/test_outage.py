@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
 from threading import Timer
 from uuid import uuid4
@@ -18,6 +19,7 @@ from dibs.errors import StorageError
 from dibs.queues.queue import Queue
 from dibs.states import State
 from dibs.stores.objects import ObjectStore
+from servers.faults import Fault, Rule
 from servers.proxy import FaultProxy
 from servers.server import Server
 
@@ -62,12 +64,44 @@ def test_a_listing_that_broke_off_goes_on_or_gives_up(seaweed: Server, bucket: s
     assert [*found, *names] == keys
 
 
-def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy) -> None:
+FOR_EVER = 1_000_000
+CELL = "*/tasks/*"
+LATER = {  # what the store does not answer: the task, and the trouble that its claim meets
+    "a first claim": ({}, Rule(Fault.LOST, ("create",), CELL), Rule(Fault.RESET, ("create",), CELL, 2, FOR_EVER)),
+    "a claim": (
+        {"max_runtime": 7200},
+        Rule(Fault.LOST, ("replace",), CELL),
+        Rule(Fault.RESET, ("replace",), CELL, 2, FOR_EVER),
+    ),
+    "its record": ({}, Rule(Fault.RESET, ("get",), "*/pending/*", 1, FOR_EVER)),
+    "its payload": ({"payload": "x" * 20_000}, Rule(Fault.RESET, ("get",), "*/payloads/*", 1, FOR_EVER)),
+}
+
+
+@pytest.mark.parametrize("unanswered", LATER)
+def test_a_claim_that_nobody_knows_of_is_given_back(url: Url, proxy: FaultProxy, unanswered: str) -> None:
+    more, *rules = LATER[unanswered]
+    direct = dibs.open(url())
+    task = direct.push(**{"payload": 1, **more})
+    queue = dibs.open(url(endpoint=proxy.endpoint, patience=0.2, timeout=5))
+    proxy.faults.add(*rules)
+    with pytest.raises(StorageError):
+        queue.claim(ttl=3600)
+    assert direct.get(task.id).state is State.CLAIMED, "it was to take effect"
+    proxy.faults.calm()
+    lease = queue.claim(ttl=3600)
+    assert lease is not None
+    assert (lease.id, lease.epoch, lease.task.deaths) == (task.id, 2, 0)
+    lease.complete()
+
+
+def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy, tmp_path: Path) -> None:
     direct = dibs.open(url())
     direct.push_many(range(30))
     place = url(endpoint=proxy.endpoint, idle=0.2, fresh=1, upkeep=1, patience=1, timeout=5)
+    job = ["sh", "-c", 'echo "$1" >> "$2"; sleep 0.2', "job", "{id}", str(tmp_path / "ran")]
     worker = subprocess.Popen(
-        [sys.executable, "-m", "dibs", "work", place, "-j", "2", "--ttl", "60", "--", "sleep", "0.2"],
+        [sys.executable, "-m", "dibs", "work", place, "-j", "2", "--ttl", "60", "--", *job],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -89,4 +123,6 @@ def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy) -> None:
         worker.wait()
     assert worker.returncode == 0, out
     assert "cannot reach" in out and "s3cr3t" not in out and "Traceback" not in out
-    assert all(task.epoch == 1 for task in direct.tasks(State.COMPLETED)), "what was held was run again"
+    done = list(direct.tasks(State.COMPLETED))
+    assert sorted((tmp_path / "ran").read_text().split()) == sorted(task.id for task in done)
+    assert not any(task.deaths for task in done)

@@ -107,6 +107,7 @@ class StoredQueue(LeasedQueue):
     # Claim
 
     def _take(self, limit: int, ttl: float, wanted: Filter) -> list[Lease]:
+        self._claimer.give_back_doubted()
         self._run_upkeep()
         if self._pausing.seen():
             return []
@@ -143,7 +144,8 @@ class StoredQueue(LeasedQueue):
 
     def _taken(self, taken: Known) -> Lease | None:
         held = self._leases.held(cell_key(taken.task.id), taken.seen)
-        lease = self._lease_of(self._cells.whole(taken), held)
+        with self._claimer.doubting(taken.task.id, held.session):
+            lease = self._lease_of(self._cells.whole(taken), held)
         if self.clock.boottime() >= held.deadline:  # we slept: others may already be taking it over
             with suppress(LeaseLost):
                 self.release(lease)

@@ -1,4 +1,4 @@
-"""Steps that nobody's lease is needed for: expire, promote, unblock, cancel, retry, prioritise, purge.
+"""Steps that nobody's lease is needed for: expire, release, promote, unblock, cancel, retry, prioritise, purge.
 
 Each reads the task, and swaps its cell from exactly what was read. Any number of processes may do the same at once.
 """
@@ -54,6 +54,10 @@ class Steps:
             noted = event(known, str(verdict), round(self._clock.wall(), 3), f"{who} {verdict} while holding it")
         ended = self._store.now() if cell.state is State.FAILED else 0.0
         return self._moved(known, Record(cell), known.body.moved(noted, ended))
+
+    def release(self, known: Known) -> bool:
+        """Give back a lease that nobody knows to be theirs. False when it is no longer as known."""
+        return self._moved(known, Record(states.release(known.cell)), known.body.moved())
 
     def promote(self, known: Known, due: float = 0.0) -> bool:
         return self._moved(known, Record(states.promote(known.cell, due)), known.body.moved())
