@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,10 @@ def refusal(*words: str) -> str:
 def killed_midway(url: str, begun: Callable[[], bool], how: int = signal.SIGKILL) -> int:
     """A doctor that is ended as soon as it has made something; its exit code."""
     words = [sys.executable, "-m", "dibs", "doctor", url]
-    with subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+    heard = None if how == signal.SIGKILL else partial(signal.signal, how, signal.SIG_DFL)  # also in a run under nohup
+    with subprocess.Popen(
+        words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=heard
+    ) as run:
         while not begun():
             assert run.poll() is None
             time.sleep(0.01)
