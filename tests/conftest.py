@@ -11,6 +11,7 @@ import pytest
 
 from browser import chromium
 from disk import strace
+from hosts import machine
 from servers.fixtures import moto, postgres, rclone, redis_server, seaweed, valkey
 
 __all__ = ["moto", "postgres", "rclone", "redis_server", "seaweed", "valkey"]
@@ -23,6 +24,7 @@ MEMORY = "/dev/shm"
 OPTIONAL = {
     "_strace.py": strace.works,
     "_faketime.py": lambda: shutil.which("faketime") is not None,
+    "_unshare.py": machine.works,
     "_cc.py": lambda: shutil.which("cc") is not None,
     "_browser.py": chromium.wanted,
 }

@@ -35,21 +35,29 @@ class Host:
 
 def process_state(pid: int) -> tuple[str, str]:
     """(state letter, start time): '-' when there is no such process, '?' when that cannot be known."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return fields[0].decode(), fields[19].decode()
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    except (OSError, IndexError):
-        return "?", ""
+    if proc_is_ours(os.getpid()):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+            return fields[0].decode(), fields[19].decode()
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        except (OSError, IndexError):
+            return "?", ""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return "-", ""
     except OSError:
         return "?", ""
-    return "?", ""  # it lives, but there is no /proc to say more
+    return "?", ""  # it lives, or is a zombie: there is no /proc to say more
+
+
+@cache
+def proc_is_ours(own_pid: int) -> bool:
+    """Whether /proc knows processes by the numbers that we know them by. In a namespace of processes that was given no
+    /proc of its own it shows those of the outside, and a number there is another process."""
+    return _link("/proc/self") == str(own_pid)
 
 
 def _first_line(path: str) -> str:

@@ -2,13 +2,14 @@
 
 A dead worker's children must be dead before its task goes to another. They are known by the process
 groups that the worker named, and by a mark in their environment (`DIBS_WARD`), which everything
-that a worker starts inherits, forked or executed. Where there is no /proc only the groups are known.
+that a worker starts inherits, forked or executed. Where there is no /proc of ours only the groups are known.
 """
 
 import os
 import signal
 from collections.abc import Iterable, Iterator
 
+from dibs.host import proc_is_ours
 from dibs.queues.heart import MARK
 
 _ENTRY = f"{MARK}=".encode()
@@ -17,7 +18,7 @@ _ENTRY = f"{MARK}=".encode()
 def kill_brood(mark: str, groups: Iterable[int]) -> bool:
     """Kill once whatever is left; True when nothing was. Call again until it is."""
     groups = frozenset(groups)
-    if not os.path.isdir("/proc/self"):
+    if not proc_is_ours(os.getpid()):
         killed = [group for group in groups if kill_group(group)]
         return not killed
     clean = True

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 
+from dibs.host import process_state
 from dibs.queues.channel import Channel
 from dibs.queues.heart import MARK
 from dibs.redact import redact
@@ -63,6 +64,12 @@ class Hand:
         self._completed_at_start = self._completed()
         self.ward = Ward(self.process.pid, mark, self._groups, self._left_in_order)
         return self.ward
+
+    def find_dead(self) -> None:
+        """Where no /proc tells a zombie from who lives, waiting for it is the only way to know; elsewhere that comes
+        last, as its number could be another's from then on."""
+        if self.process is not None and process_state(self.pid)[0] == "?":
+            self.process.poll()
 
     def buried(self, now: float) -> None:
         """It is dead and cleaned up after: forget the process, and say when to start another."""

@@ -125,8 +125,10 @@ class Supervisor:
         if self.news.qsize() > _MOST_NEWS:  # nobody takes them: let the runners wait rather than memory grow
             self.queue.clock.sleep(_LOOK_SECONDS)
             return True
-        if any(hand.silent and hand.process for hand in self.hands):
-            pause = _DYING_SECONDS
+        for hand in self.hands:
+            if hand.silent and hand.process:
+                pause = _DYING_SECONDS
+                hand.find_dead()
         for key, _ in self._selector.select(min(pause, _LOOK_SECONDS)):
             if key.data is None:
                 os.read(self._wake_end, 4096)
