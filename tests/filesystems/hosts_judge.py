@@ -1,11 +1,15 @@
-"""The logs of the "hosts" compared with what the queue has in the end. Every list must be empty."""
+"""The logs of the hosts compared with what the queue has in the end. Every list must be empty."""
 
+import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dibs
 from crash.chaos import judge, lines
+from filesystems.hosts_roles import EVENTS, WORDS
 
 BAD = [
     "lost",
@@ -13,21 +17,51 @@ BAD = [
     "cancelled by nobody",
     "completed twice",
     "claimed twice at an epoch",
+    "stolen",
     "completed but not so on disk",
     "two of a key",
     "problems",
     "broke",
+    "ended by themselves",
 ]
 
 
 def judged(form: str, url: str, logs: Path) -> dict[str, Any]:
+    by_command = told_by_commands(logs)  # first: the others read what it leaves
     found = judge_folder(url, logs) if form == "dir" else judge(url, logs)
-    return {**found, "two of a key": two_of_a_key(logs)}
+    return {**found, **by_command, "stolen": stolen(logs), "two of a key": two_of_a_key(logs)}
+
+
+def told_by_commands(logs: Path) -> dict[str, int]:
+    """What `dibs work` told of its tasks is put beside what the others logged."""
+    counts = {"completed by command": 0, "troubles told": 0}
+    for path in list(logs.iterdir()):
+        if path.name.endswith(EVENTS):
+            events = list(events_in(path))
+            told = [event for event in events if event["event"] == "completed"]
+            counts["completed by command"] += len(told)
+            counts["troubles told"] += sum(event["event"] == "trouble" for event in events)
+            path.write_text("".join(f"completed {event['id']} {event['epoch']}\n" for event in told))
+        elif path.name.endswith(WORDS):
+            broken = [line for line in path.read_text().splitlines() if line.startswith(("Error:", "Traceback"))]
+            path.write_text("".join(f"broke dibs work {line}\n" for line in broken))
+    return counts
+
+
+def events_in(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text().splitlines():
+        with suppress(ValueError):  # its last line, if it was killed as it wrote
+            yield json.loads(line)
+
+
+def stolen(logs: Path) -> list[str]:
+    """Taken from a worker that lives, before its time had run out."""
+    return sorted(" ".join(rest) for word, *rest in lines(logs) if word == "stolen")
 
 
 def two_of_a_key(logs: Path) -> list[str]:
     """Tasks of one key that lived at the same time: the later one's push had returned before anybody began to finish
-    the earlier one. Times are of one clock, which all processes share."""
+    the earlier one. Times are of one clock, which all machines share."""
     pushes: dict[str, dict[str, tuple[float, float]]] = {}
     finishing: dict[str, float] = {}
     for word, task_id, *rest in lines(logs):

@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 import dibs
+from dibs.host import Host
 from dibs.index.compactor import MERGED
-from filesystems.index_roles import open_as
+from filesystems.index_roles import opened
 
 KEY = "late.example"
 LOCK_SECONDS = 1.0
@@ -18,7 +19,7 @@ MOST_SECONDS = 60.0
 
 def late(urls: dict[str, str], cut: float) -> list[str]:
     """What is wrong. `cut`: for so many seconds, if any."""
-    near = open_as(urls["near"], "near", LOCK_SECONDS)
+    near = opened_as("near", urls["near"])
     put(near, 1)
     near.compact()
     put(near, 2)
@@ -39,7 +40,7 @@ def late(urls: dict[str, str], cut: float) -> list[str]:
     _, status = os.waitpid(pid, 0)
     found = [] if status == 0 else [f"far was not refused: {status}"]
     for name, url in urls.items():
-        record = open_as(url, name).get(KEY) or {}
+        record = opened_as(name, url).get(KEY) or {}
         if record.get("n") != str(TURNS[-1]):
             found.append(f"{name} sees {record}")
     return found
@@ -54,9 +55,14 @@ def sleep_and_write(url: str, shard: str, say: int, hear: int) -> int:
             os.read(hear, 1)
         real(source, target, **more)
 
-    far = open_as(url, "far", LOCK_SECONDS)
+    far = opened_as("far", url)
     os.link = slow
     return int(MERGED in [done.outcome for done in far.compact(shard)])
+
+
+def opened_as(name: str, url: str) -> dibs.Index:
+    """As if of a machine of that name: only in here can a process be made to sleep at that very point."""
+    return opened(url, LOCK_SECONDS, host=Host(name=name, machine=name, boot=f"boot-{name}", space=f"pid:[{name}]"))
 
 
 def put(index: dibs.Index, n: int) -> None:

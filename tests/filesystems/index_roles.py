@@ -1,4 +1,4 @@
-"""What a process of a "host" does with an index until it is killed.
+"""What a process of a host does with an index until it is killed.
 
 Write `turn` of a writer is the same whenever it is done, so one that was killed does its last again, and what there
 must be in the end can be worked out from the numbers alone. Each writer has keys of its own, whose values only grow.
@@ -9,12 +9,10 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dibs
-from dibs.clock import Clock
-from dibs.host import Host
-from filesystems.hosts_roles import HOSTS, TTL
-from hosts.member import WrongClock
+from filesystems.hosts_roles import TTL
 
 KEYS = 20  # of each writer
 WRITERS = {"near": 0, "far": 1}
@@ -24,10 +22,23 @@ BATCH = 8
 _WIDTH = 8
 
 
-def open_as(url: str, name: str, ttl: float = TTL) -> dibs.Index:
-    host = Host(name=name, machine=name, boot=f"boot-{name}", space=f"pid:[{name}]")
-    clock: Clock = WrongClock(HOSTS[name], 500_000.0 if name == "far" else 0.0, by_wall=False)
-    return dibs.Index(url, fields=["n"], shards=SHARDS, host=host, clock=clock, ttl=ttl)
+def opened(url: str, ttl: float = TTL, **more: Any) -> dibs.Index:
+    return dibs.Index(url, fields=["n"], shards=SHARDS, ttl=ttl, **more)
+
+
+def main(role: str, url: str, logs: str, machine: str, name: str) -> None:
+    """`name`: of this process's log, which a process that takes its place goes on with."""
+    file = os.open(Path(logs, name), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+
+    def log(line: str) -> object:
+        return os.write(file, line.encode() + b"\n")
+
+    try:
+        with opened(url) as index:
+            for word in ROLES[role](index, Notes(Path(logs)), machine):
+                log(word)
+    except Exception as error:
+        log(f"broke {type(error).__name__}: {error}".replace("\n", " "))
 
 
 def write_of(writer: int, turn: int) -> dict[str, int]:
@@ -51,7 +62,7 @@ class Notes:
     def __init__(self, logs: Path) -> None:
         self._file = os.open(logs / "notes", os.O_RDWR | os.O_CREAT, 0o666)
         self.keys = sorted(f"host{writer}-{number}.example" for writer in WRITERS.values() for number in range(KEYS))
-        self._places = {key: place for place, key in enumerate((*self.keys, *HOSTS))}
+        self._places = {key: place for place, key in enumerate((*self.keys, *WRITERS))}
 
     def get(self, key: str) -> int:
         return int(os.pread(self._file, _WIDTH, self._places[key] * _WIDTH).strip(b"\0") or 0)

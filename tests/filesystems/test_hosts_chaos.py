@@ -1,26 +1,29 @@
-"""Two hosts on one folder, killed and stopped, while the disk is full for a while and read-only for a while."""
+"""Two machines on one folder: their processes are killed and stopped, their power is cut, and the disk is full for a
+while and read-only for a while."""
 
 import json
-import os
 import random
 import subprocess
 import time
 from pathlib import Path
+
+import pytest
 
 from children import command, environment
 from filesystems.hosts_judge import BAD
 from filesystems.mounting import loop
 
 HOLD = "0.03"  # seconds: they are to be at work while the disk is full, and read-only
-TASKS = 10_000 if os.environ.get("DIBS_LONG") else 1_500
+TASKS = {"file": 10_000, "dir": 1_000, "keys": 300}
 
 
-def test_nothing_is_lost_or_completed_twice_and_workers_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", TASKS)
+def test_nothing_is_lost_or_completed_twice_and_workers_go_on(form: str, tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     logs = tmp_path / "logs"
     logs.mkdir()
     with loop(tmp_path, "ext4", size_mb=120) as (point,):
-        script = command("filesystems.hosts_chaos", "file", str(point), str(logs), str(seed), str(TASKS))
+        script = command("filesystems.hosts_chaos", form, str(point), str(logs), str(seed), str(TASKS[form]))
         with subprocess.Popen(
             script,
             env={**environment(), "DIBS_CHAOS_HOLD": HOLD},
@@ -34,11 +37,15 @@ def test_nothing_is_lost_or_completed_twice_and_workers_go_on(tmp_path: Path) ->
             out, errors = run.communicate(timeout=400)
         assert run.returncode == 0, f"seed {seed}: {errors}"
         report = json.loads(out)
-    print({what: report[what] for what in ("pushed", "completed", "kills", "stops", "taken over")})
+    print({what: count for what, count in report.items() if what not in BAD})
     assert {what: report[what] for what in BAD} == {what: [] for what in BAD}, f"seed {seed}"
-    assert report["completed"] == report["pushed"] == TASKS
+    if form == "keys":  # many pushes are of one task, and who pushed may die before it can say so
+        assert report["completed"] >= report["pushed"] > 0
+    else:
+        assert report["completed"] == report["pushed"] == TASKS[form]
     assert filled and read_only
-    assert report["kills"] and report["stops"]
+    assert report["troubles told"] and report["completed by command"]
+    assert report["kills"] and report["stops"] and report["cuts"]
 
 
 def full_for_a_while(point: Path) -> bool:
