@@ -45,10 +45,8 @@ def fill(form: str, mount: str, logs: Path, tasks: int) -> None:
 def main(form: str, folder: str, log_folder: str, seed: str, tasks: str) -> None:
     near, _, far = folder.partition(":")
     urls, logs = {"near": url_of(form, near), "far": url_of(form, far or near)}, Path(log_folder)
-    machines = logs.with_name(f"{logs.name}-machines")
-    machines.mkdir()
     fill(form, near, logs, int(tasks))
-    with pack(machines, seed) as running:
+    with pack(logs.with_name(f"{logs.name}-machines"), seed) as running:
         print("go", flush=True)
         for name in HOSTS:
             roles = [*WORKERS, "produce"] if form == "keys" else WORKERS

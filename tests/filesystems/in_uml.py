@@ -21,7 +21,7 @@ CHAOS = {"DIBS_CHAOS_TTL": "8", "DIBS_CHAOS_SECONDS": "120"}  # what one host se
 def main(work: str, tasks: str, *forms: str) -> None:
     folder, one, two = Path(work), Path(work, "vol/one"), Path(work, "vol/two")
     start = time.monotonic()
-    _, report = together(one, two)
+    _, report = together(one, two, folder / "machines")
     (folder / "doctor.json").write_text(json.dumps(report))
     print(f"doctor: {time.monotonic() - start:.0f} s", flush=True)
     for form in forms:

@@ -65,9 +65,7 @@ def main(folder: str, log_folder: str, seed: str, seconds: str) -> None:
     except dibs.DibsError as error:
         print(json.dumps({"refused": str(error)}))
         return
-    machines = logs.with_name(f"{logs.name}-machines")
-    machines.mkdir()
-    with pack(machines, seed) as running:
+    with pack(logs.with_name(f"{logs.name}-machines"), seed) as running:
         for name in HOSTS:
             for number, role in enumerate(START):
                 own = f"{role}-{name}-{number}"

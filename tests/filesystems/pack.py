@@ -79,9 +79,14 @@ class Pack:
 
 
 @contextmanager
-def pack(folder: Path, seed: str) -> Iterator[Pack]:
+def machines(folder: Path) -> Iterator[list[Machine]]:
+    """One of each name of HOSTS. `folder`: for their own files."""
+    folder.mkdir()
     with ExitStack() as stack:
-        machines = [
-            stack.enter_context(Machine(name, folder, wrong=wrong, up=UP[name])) for name, wrong in HOSTS.items()
-        ]
-        yield Pack(machines, random.Random(int(seed)))
+        yield [stack.enter_context(Machine(name, folder, wrong=wrong, up=UP[name])) for name, wrong in HOSTS.items()]
+
+
+@contextmanager
+def pack(folder: Path, seed: str) -> Iterator[Pack]:
+    with machines(folder) as hosts:
+        yield Pack(hosts, random.Random(int(seed)))

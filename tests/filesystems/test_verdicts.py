@@ -27,7 +27,7 @@ def test_on_one_host(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in LOCAL if LOCAL[kind].shared])
 def test_over_two_mounts(kind: str, tmp_path: Path) -> None:
     with LOCAL[kind].mount(tmp_path) as (one, two):
-        code, report = together(one, two)
+        code, report = together(one, two, tmp_path / "machines")
         assert report["verdict"] in LOCAL[kind].shared, report["findings"]
         assert code == 1
 
@@ -46,7 +46,7 @@ def test_a_bucket_behind_a_mount(kind: str, tmp_path: Path, seaweed: Server) -> 
 @pytest.mark.parametrize("kind", GATEWAYS if LONG else ["s3fs"])
 def test_buckets_behind_a_mount_are_not_for_several_hosts(kind: str, tmp_path: Path, seaweed: Server) -> None:
     with GATEWAYS[kind][0](tmp_path, seaweed) as (one, two):
-        code, report = together(one, two)
+        code, report = together(one, two, tmp_path / "machines")
         assert report["verdict"] in (ONE, UNSAFE), report["findings"]
         assert code == 1
         assert report["kind"] == f"fuse.{kind}"

@@ -8,6 +8,7 @@ again it has another boot id. Needs root.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 import uuid
@@ -54,28 +55,24 @@ class Machine:
         self._log = self._folder / "ended"
         self._clock = {"LD_PRELOAD": str(_library(folder)), "DIBS_WRONG_SECONDS": str(int(wrong))}
         self._process: subprocess.Popen[str] | None = None
+        self._first = 0  # its first process, as seen from here
+        self._space = ""
 
     def boot(self) -> None:
         (self._folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
         words = ["unshare", "--fork", "--kill-child", *_SPACES]
         if os.path.exists("/proc/self/ns/time"):  # an older kernel has no such thing, nor has a User-Mode Linux
             words += ["--time", "--boottime", str(int(self._up)), "--monotonic", str(int(self._up))]
-        words += [
-            "sh",
-            "-c",
-            _SETTLE,
-            "sh",
-            self.name,
-            str(self._folder),
-            *self._settings(),
-            *command("hosts.init", str(self._log)),
-        ]
+        words += ["sh", "-c", _SETTLE, "sh", self.name, str(self._folder), *self._settings()]
+        words += command("hosts.init", str(self._log))
         self._process = subprocess.Popen(
             words, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=leash
         )
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "up\n":
             raise OSError(f"no machine of its own can be started here: {words}")
+        (self._first,) = [pid for pid in _all_pids() if _parent_of(pid) == self._process.pid]
+        self._space = _space_of(self._first)
 
     def keep(self, name: str, script: str, *args: str) -> None:
         """Run `main` of a module, again whenever it has ended, until it is dropped or the power is cut."""
@@ -87,14 +84,18 @@ class Machine:
 
     def run(self, *words: str) -> list[str]:
         """The command that runs this there."""
-        inside = ["nsenter", "--target", str(self._first()), "--all", f"--wd={os.getcwd()}"]
+        inside = ["nsenter", "--target", str(self._first), "--all", f"--wd={os.getcwd()}"]
         return [*inside, "env", *self._settings(), *words]
 
     def pids(self) -> list[int]:
         """Of all that runs there, but its first process, as seen from here."""
-        first = self._first()
-        space = os.readlink(f"/proc/{first}/ns/pid")
-        return [pid for pid in _all_pids() if pid != first and _space_of(pid) == space]
+        return [pid for pid in _all_pids() if pid != self._first and _space_of(pid) == self._space]
+
+    def kill_all(self) -> None:
+        """But what it keeps is started again."""
+        for pid in self.pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def ended(self) -> list[str]:
         """What it kept and ended by itself, not by a signal."""
@@ -103,11 +104,10 @@ class Machine:
     def cut_power(self) -> None:
         """All that runs there ends at one moment."""
         assert self._process is not None
-        space = os.readlink(f"/proc/{self._first()}/ns/pid")
         self._process.kill()
         self._process.communicate()
         until = time.monotonic() + _GONE_SECONDS
-        while any(_space_of(pid) == space for pid in _all_pids()):
+        while any(_space_of(pid) == self._space for pid in _all_pids()):
             assert time.monotonic() < until, f"{self.name} runs on without power"
             time.sleep(0.005)
         self._process = None
@@ -128,11 +128,6 @@ class Machine:
         self._process.stdin.flush()
         self._process.stdout.readline()
 
-    def _first(self) -> int:
-        assert self._process is not None
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        return int(children.read_text().split()[0])
-
     def _settings(self) -> Sequence[str]:
         return [f"{name}={value}" for name, value in self._clock.items()]
 
@@ -146,6 +141,12 @@ def _library(folder: Path) -> Path:
 
 def _all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _parent_of(pid: int) -> int:
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
 
 
 def _space_of(pid: int) -> str:

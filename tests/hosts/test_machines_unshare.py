@@ -53,8 +53,7 @@ def test_a_worker_killed_on_another_machine_is_waited_for(far: Machine, tmp_path
     worker = Remote(url, under=far.run())
     with remotes(worker):
         assert worker.ask("claim 3") == f"{task.id} 1 0"
-        for pid in far.pids():
-            os.kill(pid, signal.SIGKILL)
+        far.kill_all()
         queue = dibs.open(url)
         assert queue.claim() is None
         lease = queue.claim(wait=60)
