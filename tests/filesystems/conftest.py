@@ -7,7 +7,7 @@ import pytest
 
 from filesystems.mounting import CannotMountError
 
-LONGEST = ("[nfs]", "[smb]", "[s3fs]", "two_mounts[sshfs]", "chaos")
+LONGEST = ("[nfs]", "[smb]", "[vfat]", "[s3fs]", "two_mounts[sshfs]", "chaos")
 _CANNOT = "cannot be mounted here: "
 
 

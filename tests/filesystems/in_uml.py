@@ -1,6 +1,6 @@
-"""Inside the User-Mode Linux, where a share is mounted twice: the doctor, queues and an index over both mounts.
+"""Inside the User-Mode Linux, where something is mounted twice: the doctor, queues and an index over both mounts.
 
-    python -m filesystems.in_uml WORK TASKS FORM…
+    python -m filesystems.in_uml KIND WORK TASKS FORM…
 
 Leaves the reports in WORK: doctor.json, and FORM.json for each form of queue, and for "index".
 """
@@ -13,15 +13,17 @@ import time
 from pathlib import Path
 
 from children import command
+from doctor.broken import doctor
 from filesystems.doctors import together
+from filesystems.uml import SHARES
 
 CHAOS = {"DIBS_CHAOS_TTL": "8", "DIBS_CHAOS_SECONDS": "120"}  # what one host sees of another can be some seconds old
 
 
-def main(work: str, tasks: str, *forms: str) -> None:
+def main(kind: str, work: str, tasks: str, *forms: str) -> None:
     folder, one, two = Path(work), Path(work, "vol/one"), Path(work, "vol/two")
     start = time.monotonic()
-    _, report = together(one, two, folder / "machines")
+    _, report = together(one, two, folder / "machines") if kind in SHARES else doctor(str(one), "--quick")
     (folder / "doctor.json").write_text(json.dumps(report))
     print(f"doctor: {time.monotonic() - start:.0f} s", flush=True)
     for form in forms:

@@ -23,7 +23,6 @@ LOCAL = {
     "ext4": Kind(lambda folder: mounting.loop(folder, "ext4"), (ONE,)),
     "xfs": Kind(lambda folder: mounting.loop(folder, "xfs"), (ONE,)),
     "btrfs": Kind(lambda folder: mounting.loop(folder, "btrfs"), (ONE,)),
-    "vfat": Kind(lambda folder: mounting.loop(folder, "vfat"), (ONE,)),
     "tmpfs": Kind(mounting.tmpfs, (ONE,)),
     "overlay": Kind(mounting.overlay, (ONE,)),
     "sshfs": Kind(mounting.sshfs, (ONE,), (ONE,), lambda folder: mounting.sshfs(folder, "dir_cache=no")),

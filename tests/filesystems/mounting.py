@@ -45,7 +45,6 @@ def loop(folder: Path, kind: str, size_mb: int = 320) -> Iterator[Mounted]:
         "ext4": ["mkfs.ext4", "-q"],
         "xfs": ["mkfs.xfs", "-q"],
         "btrfs": ["mkfs.btrfs", "-q"],
-        "vfat": ["mkfs.vfat"],
     }
     need(maker[kind][0])
     image, point = folder / "disk.img", folder / "mnt"

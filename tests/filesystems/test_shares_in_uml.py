@@ -16,7 +16,7 @@ FORMS = ("file", "keys", "dir") if LONG else ("keys", "dir")
 LEASE = {"LEASE": 20} if LONG else {}
 
 
-@pytest.mark.parametrize("kind", uml.NEEDED)
+@pytest.mark.parametrize("kind", uml.SHARES)
 def test_a_share_is_safe_for_many_hosts(kind: str, tmp_path: Path) -> None:
     uml.run(kind, tmp_path, SECONDS, TASKS=TASKS[kind], FORMS=",".join((*FORMS, "index")), **LEASE)
     reports = {name: tmp_path / f"{name}.json" for name in ("doctor", *FORMS, "index")}

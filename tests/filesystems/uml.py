@@ -13,10 +13,11 @@ from filesystems.xstate import WITHOUT_AVX, hide_extended_registers, is_too_larg
 from servers.child import leash
 
 SCRIPT = Path(__file__).with_name("uml.sh")
-NEEDED = {
+SHARES = {
     "nfs": ("/usr/sbin/rpc.nfsd", "/usr/sbin/exportfs", "/sbin/mount.nfs4"),
     "smb": ("/usr/sbin/smbd", "/sbin/mount.cifs"),
 }
+DISKS = {"vfat": ("/usr/sbin/mkfs.vfat",), "f2fs": ("/usr/sbin/mkfs.f2fs",)}
 MEMORY = "768M"
 BOOT_SECONDS = 40
 
@@ -27,7 +28,7 @@ class TookTooLong(Exception):
 
 def run(kind: str, folder: Path, seconds: float, **given: object) -> None:
     """`given`: variables for the script. What it leaves stands in `folder`, what it said in `log` there."""
-    need("linux.uml", "modprobe", "mkfs.ext4", *NEEDED[kind])
+    need("linux.uml", "modprobe", "mkfs.ext4", *(SHARES | DISKS)[kind])
     if any(" " in str(path) for path in (folder, sys.executable)):
         raise CannotMountError("a space in the path of the tests or of Python")
     (folder / "vol").mkdir()
@@ -49,7 +50,7 @@ def run(kind: str, folder: Path, seconds: float, **given: object) -> None:
         finally:
             _end(process)
     if f"{folder}/vol/two" not in _text(folder / "log"):
-        raise CannotMountError(f"the share was not mounted in User-Mode Linux\n{said(folder)}")
+        raise CannotMountError(f"it was not mounted in User-Mode Linux\n{said(folder)}")
 
 
 def said(folder: Path) -> str:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The first process of a User-Mode Linux whose root is the host's: shares a folder by NFS or SMB, mounts it twice, and
-# runs the doctor, queues and an index over both mounts. KIND, WORK, PYTHON, PYTHONPATH, TASKS, FORMS, LEASE and WATCH come from the kernel's command line.
+# The first process of a User-Mode Linux whose root is the host's: shares a folder by NFS or SMB and mounts it twice, or
+# has a disk of a kind that few hosts can mount, at two paths; runs the doctor, queues and an index over both. KIND, WORK, PYTHON, PYTHONPATH, TASKS, FORMS, LEASE and WATCH come from the kernel's command line.
 # What the servers write is kept out of the host by tmpfs.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root PYTHONPATH PYTHONDONTWRITEBYTECODE=1
 exec >"$WORK/log" 2>&1
@@ -17,14 +17,24 @@ chmod +x "$WORK/vol/modprobe"
 echo "$WORK/vol/modprobe" >/proc/sys/kernel/modprobe
 load() { for one in "$@"; do "$WORK/vol/modprobe" "$one"; done; }
 ip link set lo up || ifconfig lo up
-load loop ext4 crc32c_generic
-truncate -s 128M "$WORK/vol/disk" # what is shared is a disk: an NFS server on tmpfs cannot tell changes of one moment apart
-mkfs.ext4 -q "$WORK/vol/disk"
-mount -o loop "$WORK/vol/disk" "$WORK/vol/share"
-chmod 777 "$WORK/vol/share"
+disk() { # KIND POINT
+    load loop "$1" crc32c_generic crc32_generic nls_cp437 nls_ascii
+    truncate -s 160M "$WORK/vol/disk"
+    "mkfs.$1" "$WORK/vol/disk" >/dev/null
+    mount -t "$1" -o loop "$WORK/vol/disk" "$2"
+}
+share() { # a disk: an NFS server on tmpfs cannot tell changes of one moment apart
+    disk ext4 "$WORK/vol/share"
+    chmod 777 "$WORK/vol/share"
+}
 
 case "$KIND" in
+vfat | f2fs)
+    disk "$KIND" "$WORK/vol/one"
+    mount --bind "$WORK/vol/one" "$WORK/vol/two"
+    ;;
 nfs)
+    share
     load nfsd nfs nfsv4 veth
     ip netns add far # mounts of one host are one client, to which the server gives no notice of its own changes
     ip link add near type veth peer name far netns far
@@ -42,6 +52,7 @@ nfs)
     nsenter --net=/run/netns/far unshare --uts sh -c "hostname far; mount -t nfs4 -o vers=4.2 192.0.2.1:/ $WORK/vol/two"
     ;;
 smb)
+    share
     load ctr cbc ghash-generic seqiv cifs md4 arc4 ecb des_generic sha512 cmac aes ccm gcm hmac md5 nls_utf8
     mkdir -p "$WORK/vol/samba/private" "$WORK/vol/samba/rpc"
     cat >"$WORK/vol/smb.conf" <<CONF
@@ -90,6 +101,6 @@ cd "$WORK" || exit
         grep -q '^State:.D' "$one/status" 2>/dev/null && tr '\0' ' ' <"$one/cmdline" && cat "$one/stack"
     done
 ) &
-"$PYTHON" -m filesystems.in_uml "$WORK" "$TASKS" $(echo "$FORMS" | tr , ' ')
+"$PYTHON" -m filesystems.in_uml "$KIND" "$WORK" "$TASKS" $(echo "$FORMS" | tr , ' ')
 echo finished
 leave
