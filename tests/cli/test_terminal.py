@@ -81,3 +81,15 @@ def test_the_live_view(dibs: Run, tmp_path: Path) -> None:
     for words in ("file:q", "paused: noon", "claimed", "HELD FOR", "one\\x1b]0;title\\x07"):
         assert words in seen
     assert "\x1b]0;" not in seen
+
+
+def test_what_the_doctor_found_is_whole_at_80_columns(tmp_path: Path) -> None:
+    (tmp_path / "q").mkdir()
+    code, seen = on_terminal(tmp_path, "doctor", "q", "--quick", columns=80)
+    shown, _, below = seen.replace("\r\n", "\n").rpartition("\x1b[K")[2].partition("\n\n")
+    assert code == 0 and "safe on one host" in below
+    assert max(map(len, shown.splitlines())) <= 80
+    words = " ".join(shown.split())
+    assert "…" not in words
+    assert "contested rename one winner each time · 6 processes, 125 rounds" in words
+    assert "claimed and completed, of" in words  # the end of the longest

@@ -12,11 +12,12 @@ from dibs.cli.arguments import add_json, add_queue, count
 from dibs.cli.exits import DONE, FAILED, USAGE, CommandError
 from dibs.cli.output import clean, emit, warn
 from dibs.cli.place import find
-from dibs.cli.tables import table
+from dibs.cli.tables import wrapped
 
 if TYPE_CHECKING:
     from dibs.doctor import Report
 
+_LEAST_COLUMNS = 40  # for what happened, which matters most
 _SIGNS = {"good": "ok", "note": "note", "warning": "WARNING", "one host": "one host", "bad": "BAD"}
 
 
@@ -145,7 +146,7 @@ def _print(report: Report, told: str) -> None:
     from dibs.doctor import Verdict
 
     rows = [[_SIGNS[one.level], one.check, one.tried, one.happened] for one in report.findings]
-    print("\n".join(table(["", "CHECK", "TRIED", "WHAT HAPPENED"], rows)))
+    print("\n".join(wrapped(["", "CHECK", "TRIED", "WHAT HAPPENED"], rows, least=_LEAST_COLUMNS)))
     print()
     for line in report.advice:
         print(clean(line))

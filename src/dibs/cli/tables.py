@@ -1,4 +1,4 @@
-"""Plain aligned columns for people. Every cell is cleaned; the last column is cut at the terminal's edge."""
+"""Plain aligned columns for people. Every cell is cleaned; the last column is cut or wrapped at the terminal's edge."""
 
 from __future__ import annotations
 
@@ -26,6 +26,30 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
         ]
         lines.append(cut("  ".join(padded).rstrip(), screen))
     return lines
+
+
+def wrapped(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, least: int) -> list[str]:
+    """Lines of a table whose last column is whole: it goes on below itself. Where fewer than `least` columns of the
+    screen are left for it, the one before it is put behind what it says."""
+    from textwrap import wrap
+
+    cells = [[text_of(cell) for cell in row] for row in rows]
+    screen = screen_width()
+    if screen - _before_last([list(headers), *cells]) < least:
+        headers = [*headers[:-2], headers[-1]]
+        cells = [[*row[:-2], f"{row[-1]} · {row[-2]}"] for row in cells]
+    indent = _before_last([list(headers), *cells])
+    lines = table(headers, [[*row[:-1], ""] for row in cells])
+    found = [lines[0]]
+    for line, row in zip(lines[1:], cells, strict=True):
+        first, *more = wrap(row[-1], max(screen - indent, least)) or ["-"]
+        found += [line.removesuffix("-").ljust(indent) + first, *(" " * indent + one for one in more)]
+    return found
+
+
+def _before_last(cells: Sequence[Sequence[str]]) -> int:
+    """Where the last column begins."""
+    return sum(max(width_of(row[column]) for row in cells) + 2 for column in range(len(cells[0]) - 1))
 
 
 def without_empty(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
