@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,8 @@ def test_over_two_mounts(kind: str, tmp_path: Path) -> None:
         code, report = together(one, two, tmp_path / "machines")
         assert report["verdict"] in LOCAL[kind].shared, report["findings"]
         assert code == 1
+        assert wrong_between_hosts(report) >= {"locks", "listing deleted files"}
+        assert "contested rename" not in wrong_between_hosts(report)
 
 
 @pytest.mark.parametrize("kind", GATEWAYS)
@@ -50,3 +53,11 @@ def test_buckets_behind_a_mount_are_not_for_several_hosts(kind: str, tmp_path: P
         assert report["verdict"] in (ONE, UNSAFE), report["findings"]
         assert code == 1
         assert report["kind"] == f"fuse.{kind}"
+        assert "exclusive create" in wrong_between_hosts(report), report["findings"]
+
+
+def wrong_between_hosts(report: dict[str, Any]) -> set[str]:
+    """Found by trying, whatever is known of the file system."""
+    found = [one for one in report["findings"] if one["check"].endswith(", hosts")]
+    assert found and all("2 hosts" in one["tried"] or "another host" in one["tried"] for one in found)
+    return {one["check"].removesuffix(", hosts") for one in found if one["level"] not in ("good", "note")}
