@@ -164,14 +164,14 @@ class FilesQueue(Queue):
             self._holding.remove(lease)
             if lease.key is not None:
                 self._steering.ended(lease.task, State.COMPLETED)
-            self._free_waiting(lease.id)
+            self._free_waiting(lease.id, lease.key)
         except OSError as error:
             raise storage_error(error, f"cannot complete a task of {self.root}") from error
 
-    def _free_waiting(self, task_id: str) -> None:
+    def _free_waiting(self, task_id: str, key: str | None) -> None:
         """Best effort: the task is completed whatever happens here, and idle workers re-check what is blocked."""
         try:
-            if self._waits.in_use() and self._steering.free_waiting(task_id):
+            if self._waits.in_use() and self._steering.free_waiting(task_id, key):
                 self._claimer.look_again()
                 self._parts.ring()
         except (OSError, StorageError):
