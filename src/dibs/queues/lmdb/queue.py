@@ -118,7 +118,7 @@ class LmdbQueue(Holding):
         return self.clock.wall()
 
     def get(self, ref: str) -> Task:
-        return self._looks.find(ref).task
+        return self._looks.get(ref)
 
     def tasks(
         self,

@@ -255,7 +255,7 @@ class StoredQueue(LeasedQueue):
         return self._store.now()
 
     def get(self, ref: str) -> Task:
-        return self._cells.whole(self._known(ref))
+        return self._looks.shown(self._known(ref))
 
     def tasks(
         self,
