@@ -220,7 +220,6 @@ class Holding:
         self.settle(lease)
         facet, cell, _ = lease.token
         task = lease.task
-        lease.state = "lost"
         if overrun(lease, self._parts.clock.boottime()):
             what, error = "timed out", f"held longer than its max_runtime of {task.max_runtime:g} s"
             after = states.fail(cell, task.max_attempts)
@@ -230,6 +229,7 @@ class Holding:
         note = self._parts.notes.say_lost(lease.id, cell, what, error)
         if not self._parts.cells.swap(lease.id, facet, cell, after):
             self._parts.notes.take_back(note)
+        lease.state = "lost"  # not before: a disk that refuses the step leaves the lease as it is, to be tried again
         self.remove(lease)
 
     def lost(self, task_id: str, epoch: int, lease: Lease | None = None) -> LeaseLost:
