@@ -9,12 +9,18 @@ import pytest
 
 import dibs
 from dibs.errors import StorageError
+from dibs.queues.files.parts import Parts
 from dibs.stores.memory import MemoryStore
 from disk.os_seam import told
 
 
+@pytest.mark.parametrize("near", [True, False], ids=["a disk", "a share"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT], ids=os.strerror)
-def test_a_file_queue_is_shown_whatever_the_disk_refuses(quick_folder: Path, code: int) -> None:
+def test_a_file_queue_is_shown_whatever_the_disk_refuses(
+    quick_folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, near: bool
+) -> None:
+    monkeypatch.setattr(Parts, "_near", near)
+
     def refuse(name: str, args: tuple[Any, ...]) -> None:
         raise OSError(code, os.strerror(code))
 
@@ -25,6 +31,18 @@ def test_a_file_queue_is_shown_whatever_the_disk_refuses(quick_folder: Path, cod
             assert queue.get(task.id).state == "scheduled"
             assert [found.id for found in queue.tasks()] == [task.id]
             assert queue.detail(task.id).due is not None
+
+
+def test_looking_leaves_no_trace(quick_folder: Path) -> None:
+    def tree() -> dict[str, tuple[int, int]]:
+        paths = [Path(folder) / name for folder, _, names in os.walk(quick_folder) for name in (".", *names)]
+        return {str(path): (path.stat().st_mtime_ns, path.stat().st_ino) for path in paths}
+
+    with dibs.open(f"{quick_folder}/q?sync=off") as queue:
+        task = queue.push("later", delay=1000)
+        before = tree()
+        queue.stats(), queue.get(task.id), list(queue.tasks()), queue.detail(task.id)
+        assert tree() == before
 
 
 def test_a_store_that_may_only_be_read_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
