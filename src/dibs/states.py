@@ -129,6 +129,11 @@ def promote(cell: Cell, due: float = 0.0) -> Cell:
     return _waiting(cell.epoch, cell.attempts, cell.deaths, due)
 
 
+def seen(cell: Cell, now: float) -> Cell:
+    """The cell as a claim of this moment would find it: what is due is ready, though nobody has made it so yet."""
+    return promote(cell) if cell.state is State.SCHEDULED and cell.due <= now else cell
+
+
 def cancel(cell: Cell) -> Cell:
     """A held task is cancelled at the next epoch, so that its holder is fenced off."""
     check(cell, "cancel")

@@ -1,6 +1,7 @@
 """The system calls of file queue, file store and specs, seen one by one before they happen.
 
-Whoever is told may kill this process, refuse the call with an error, or only take notes.
+Whoever is told may kill this process, refuse the call with an error, or only take notes. Who is told afterwards may
+lose the answer: the call has taken effect.
 """
 
 import os
@@ -9,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import dibs.queues.directory.frontier
 import dibs.queues.files.fs
 import dibs.queues.lockfiles.placing
 import dibs.queues.specs.pages
@@ -17,8 +19,10 @@ import dibs.stores.files
 import dibs.stores.syncing
 
 CHANGING = {"write", "fsync", "rename", "replace", "link", "unlink", "mkdir", "makedirs", "rmdir", "utime", "ftruncate"}
+READING = {"stat", "lstat", "listdir", "scandir", "read"}
 Told = Callable[[str, tuple[Any, ...]], None]
 _MODULES = (
+    dibs.queues.directory.frontier,
     dibs.queues.files.fs,
     dibs.queues.lockfiles.placing,
     dibs.queues.specs.pages,
@@ -29,28 +33,35 @@ _MODULES = (
 
 
 class OsSeam:
-    """Stands where the module `os` stood. Only calls that change something on disk are told."""
+    """Stands where the module `os` stood. Only calls that change something on disk are told, or with `reads` all."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: Told, *, after: bool = False, reads: bool = False) -> None:
         self._told = told
+        self._after = after
+        self._reads = reads
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(os, name)
-        if name not in CHANGING and name != "open":
+        if name not in CHANGING and name != "open" and not (self._reads and name in READING):
             return real
 
         def call(*args: Any, **more: Any) -> Any:
-            if name != "open" or args[1] & os.O_CREAT:
+            heard = name != "open" or args[1] & os.O_CREAT or self._reads
+            if heard and not self._after:
                 self._told(name, args)
-            return real(*args, **more)
+            answer = real(*args, **more)
+            if heard and self._after:
+                self._told(name, args)
+            return answer
 
         return call
 
 
 @contextmanager
-def told(tell: Told) -> Iterator[None]:
-    """While inside, `tell(name, arguments)` is called before every changing system call."""
-    seam = OsSeam(tell)
+def told(tell: Told, *, after: bool = False, reads: bool = False) -> Iterator[None]:
+    """While inside, `tell(name, arguments)` is called before, or after, every changing system call; with `reads`
+    every reading one too."""
+    seam = OsSeam(tell, after=after, reads=reads)
     fs = dibs.queues.files.fs.LocalFs
     with ExitStack() as stack:
         for module in _MODULES:

@@ -161,3 +161,23 @@ def test_a_refusal_at_every_call(act: str, refusal: str, stays: bool, quick_fold
         assert ";" in error, f"no remedy: {error}"
     if stays:
         assert errors
+
+
+def test_a_lease_that_could_not_be_given_back_is_not_called_lost(quick_folder: Path) -> None:
+    """It ran for too long, so a renewal gives it back; the disk refuses that, and so it is still held."""
+    clock = ManualClock()
+    with dibs.open(f"{quick_folder}/q?sync=off", clock=clock) as queue:
+        task = queue.push({"n": 1}, max_runtime=10.0)
+    disk = Refusing(errno.EIO, 0, stays=False)
+    with told(disk):
+        queue = dibs.open(f"{quick_folder}/q?sync=off", clock=clock)
+        lease = queue.claim(ttl=60)
+        assert lease is not None
+        clock.advance(11)
+        disk.n, disk.seen, disk.stays = 1, 0, True
+        with pytest.raises(dibs.StorageError):
+            lease.renew()
+        disk.n, disk.stays = -1, False
+        assert queue.get(task.id).state == "claimed"
+        lease.release()
+    assert queue.get(task.id).state == "ready"

@@ -47,7 +47,7 @@ def test_what_was_pushed_offline_goes_up_whole(site: MakeSite, remote: Queue) ->
     here = site(batch=0)
     first = here.queue.push({"n": 1}, key="first", priority="high", labels=["a"])
     here.queue.push({"n": 2}, after=["first"])
-    here.queue.push({"n": 3}, delay=500)
+    here.queue.push({"n": 3}, at=4e9)  # ahead on the clock of either
     report = here.sync()
     assert (report.sent, report.brought, report.reserved) == (3, 0, 0)
     assert list(here.queue.tasks()) == []

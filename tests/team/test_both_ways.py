@@ -241,3 +241,48 @@ def test_hooks_of_the_user_do_not_run(place: Place, mode: str) -> None:
     assert place.status("a", mode) == "completed"
     assert not list(clone.rglob("hook-ran"))
     assert git(clone, "status", "--porcelain") == ("" if mode == "push" else f" M {SPECS}/a.md\n")
+
+
+def claim_and_hear_nothing(place: Place, member: Member) -> None:
+    """The push takes effect, and then neither its answer nor a look at what became of it gets through."""
+    away = place.folder / "away"
+    cut = f'[ "$1" = committed ] && {{ mv "{place.remote}" "{away}"; kill -9 $PPID; }}; exit 0'
+    cutting = place.hook("reference-transaction", cut)
+    with pytest.raises(dibs.StorageError):
+        member.queue.claim(ttl=90)
+    away.rename(place.remote)
+    cutting.unlink()
+
+
+@both
+@pytest.mark.parametrize("closed", [False, True], ids=["goes on", "is closed"])
+def test_a_claim_that_nobody_knows_of_is_given_back(place: Place, mode: str, closed: bool) -> None:
+    member = place.member("one", mode)
+    claim_and_hear_nothing(place, member)
+    claimed = "in_progress" if mode == "push" else "claimed"
+    assert place.status("a", mode) == claimed, "it was to take effect"
+    if closed:
+        member.queue.close()
+        member.queue = member.open()
+    member.clock.advance(6)
+    lease = member.take("a", ttl=90)
+    assert (lease.epoch, lease.task.deaths) == (2, 0)
+    lease.complete()
+    assert place.status("a", mode) == "completed"
+
+
+def test_a_push_that_may_still_be_under_way_is_waited_for(place: Place) -> None:
+    """The branch does not show the claim yet: if it were given up, it could appear there with nobody behind it."""
+    member = place.member("one", "push")
+    before = place.refs()["refs/heads/main"]
+    claim_and_hear_nothing(place, member)
+    late = place.refs()["refs/heads/main"]
+    git(place.remote, "update-ref", "refs/heads/main", before)
+    member.clock.advance(6)
+    other = member.take("b")
+    assert member.locks() == ["a.pid", "b.pid"]
+    other.release()
+    git(place.remote, "update-ref", "refs/heads/main", late)  # it arrives
+    member.clock.advance(6)
+    lease = member.take("a", ttl=90)
+    assert (lease.epoch, lease.task.deaths) == (2, 0)

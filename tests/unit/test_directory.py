@@ -4,10 +4,12 @@ import json
 import os
 
 import pytest
-from directory_folder import Folder, drain
+from directory_folder import OLD, Folder, drain
 
 from dibs.errors import StorageError, TaskNotFound
 from dibs.states import State
+from dibs.testing import ManualClock
+from disk import store_time
 
 
 def test_the_folder_is_never_touched(folder: Folder) -> None:
@@ -111,6 +113,27 @@ def test_files_added_later_are_tasks(folder: Folder) -> None:
     assert set(drain(queue)) == {"a", "new/b"}
     folder.add("new/c")
     assert set(drain(queue)) == {"new/c"}
+
+
+def test_a_file_that_the_times_of_its_folder_do_not_tell_of_is_found_in_a_minute(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client of a share may list a folder as it was, and give the time that it has now."""
+    folder.done.mkdir()
+    clock = ManualClock()
+    store_time.install(monkeypatch)
+    os.utime(folder.root, (OLD, OLD))
+    os.utime(folder.done, (OLD, OLD))
+    queue = folder.open(clock=clock)
+    assert queue.claim() is None
+    folder.add("late")
+    os.utime(folder.root, (OLD, OLD))
+    clock.advance(30)
+    assert queue.claim() is None, "the test shows nothing"
+    clock.advance(31)
+    lease = queue.claim()
+    assert lease is not None
+    assert lease.id == "late"
 
 
 def test_a_removed_file_is_no_task(folder: Folder) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dibs.clock import Clock
 from dibs.errors import BadInput, Unsupported
 from dibs.index.block import MARK
-from dibs.index.layout import FILE, SHARDS
+from dibs.index.layout import DAMAGED, FILE, INBOX, SHARDS
 from dibs.index.schema import FILE as SCHEMA
 from dibs.index.usv import UNIT
 from dibs.mounts import SMB, kind_of, on_share
@@ -17,6 +17,7 @@ from dibs.queues import split_url
 from dibs.redact import redact
 from dibs.stores.store import Store
 
+OWN = ("dibs.json", SCHEMA, *(name.rstrip("/") for name in (INBOX, SHARDS, DAMAGED)))
 CLOUDS = ("s3", "gs", "az")
 _SWITCH = {"on": True, "off": False}
 
@@ -84,9 +85,12 @@ def _folder(path: str, clock: Clock, sync: bool) -> Opened:
 
 
 def _make_folder(path: str) -> None:
+    from dibs.stores.occupied import refuse_strangers
     from dibs.stores.refusal import refusals
 
     with refusals(path):
+        if os.path.exists(path):
+            refuse_strangers(path, "an index", OWN)
         os.makedirs(path, exist_ok=True)
 
 

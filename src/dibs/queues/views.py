@@ -96,6 +96,10 @@ class Detail:
         }
 
 
+#: Where counts are kept, and not made by a look, those that are due are looked at one by one: no more than so many.
+MOST_DUE = 10_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Counts. `priorities`, `projects` and `labels` map a name to counts by state."""

@@ -14,6 +14,8 @@ _REMEDIES = {
     errno.EACCES: "check the owner and mode of the folder",
     errno.EPERM: "check the owner and mode of the folder",
     errno.ENAMETOOLONG: "use a shorter name",
+    errno.EEXIST: "something that is not a folder is in the way; name another place",
+    errno.ENOTDIR: "something that is not a folder is in the way; name another place",
     errno.ENOENT: "the folder was deleted or moved; restore it, or open the queue anew",
 }
 

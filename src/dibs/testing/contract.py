@@ -5,6 +5,7 @@ from dibs.testing.topics.basics import Basics
 from dibs.testing.topics.batches import Batches
 from dibs.testing.topics.chains import Chains
 from dibs.testing.topics.dependencies import Dependencies
+from dibs.testing.topics.due import Due
 from dibs.testing.topics.fencing import Fencing
 from dibs.testing.topics.filters import Filters
 from dibs.testing.topics.guards import Guards
@@ -25,7 +26,7 @@ from dibs.testing.topics.waiting import Waiting
 
 
 class QueueContract(
-    Basics, Order, KeyRules, Filters, Scheduling, Dependencies, Leases, Fencing, Guards, Keeping, Hosts, Attempts,
-    Steering, Priorities, Views, Batches, Chains, Waiting, Limits, Races, PriorityRaces, Moving,
+    Basics, Order, KeyRules, Filters, Scheduling, Due, Dependencies, Leases, Fencing, Guards, Keeping, Hosts,
+    Attempts, Steering, Priorities, Views, Batches, Chains, Waiting, Limits, Races, PriorityRaces, Moving,
 ):  # fmt: skip
     """The whole contract. See `dibs.testing` for how to use it, `dibs.testing.harness` for the hooks."""

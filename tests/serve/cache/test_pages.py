@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dibs
+from dibs.queues.files.parts import Parts
 from dibs.queues.files.queue import FilesQueue
 from dibs.serve.cache import pages as pages_module
 from dibs.serve.cache.chosen import Chosen
@@ -199,3 +200,43 @@ def test_no_descriptor_is_left(queue: FilesQueue, pages: Pages) -> None:
         assert shown(pages, ALL)[1] is False
     pages.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_page_ends_when_the_next_task_is_due(queue: FilesQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file changes then: time alone makes the list another one."""
+    passed = [0.0]
+    monkeypatch.setattr(Parts, "look_time", lambda parts: parts.store_time() + passed[0])
+    monkeypatch.setattr(KnownFiles, "wall", lambda look: queue.clock.wall() + passed[0])
+    pages = Pages(KnownFiles(queue), Written(lasting=True))
+    later, last = (queue.push({"n": n}, delay=1000.0 * (n + 1)).id for n in range(2))
+    ready, scheduled = Chosen(state="ready"), Chosen(state="scheduled")
+    settle(queue.root)
+    for seconds, due, ahead in [(0.0, [], [later, last]), (1010.0, [later], [last]), (2010.0, [later, last], [])]:
+        passed[0] = seconds
+        assert shown(pages, ready) == (due, False)
+        assert shown(pages, scheduled) == (ahead, False)
+        keep(pages, ready)
+        keep(pages, scheduled)
+        assert shown(pages, ready) == (due, True)
+        assert shown(pages, scheduled) == (ahead, True)
+    pages.close()
+
+
+def test_a_task_that_is_due_before_the_next_is_not_overlooked(
+    queue: FilesQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes in while the page is kept, in a folder of its own or beside one that is due later."""
+    passed = [0.0]
+    monkeypatch.setattr(Parts, "look_time", lambda parts: parts.store_time() + passed[0])
+    monkeypatch.setattr(KnownFiles, "wall", lambda look: queue.clock.wall() + passed[0])
+    pages = Pages(KnownFiles(queue), Written(lasting=True))
+    queue.push({"n": "last"}, delay=90_000.0)
+    for delay in (80_000.0, 79_990.0, 60.0):
+        settle(queue.root)
+        passed[0] = 0.0
+        keep(pages, Chosen(state="ready"))
+        sooner = queue.push({"n": "sooner"}, delay=delay).id
+        passed[0] = delay + 5.0
+        assert shown(pages, Chosen(state="ready"))[0] == [sooner]
+        queue.cancel(sooner)
+    pages.close()

@@ -10,6 +10,7 @@ import pytest
 
 import dibs
 from dibs.errors import StorageError
+from dibs.queues.files.parts import Parts
 from dibs.queues.queue import Queue
 from dibs.serve.search import words
 from dibs.serve.search.from_files import FilesSource
@@ -184,3 +185,23 @@ def test_whoever_asks_does_not_wait_for_who_takes_his_time(indexed: Callable[...
     assert len(found.ids("*")) == 500
     slow.join(60)
     assert not slow.is_alive()
+
+
+def test_what_is_due_is_found_as_ready(
+    indexed: Callable[..., Indexed], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file has changed since it was found as scheduled."""
+    passed = [0.0]
+    monkeypatch.setattr(Parts, "look_time", lambda parts: parts.store_time() + passed[0])
+    found = indexed()
+    with dibs.open(url) as other:
+        later, last = (other.push({"n": n}, delay=1000.0 * (n + 1)).id for n in range(2))
+        times = [(0.0, set(), {later, last}), (1010.0, {later}, {last}), (2010.0, {later, last}, set())]
+        for seconds, due, ahead in times:
+            passed[0] = seconds
+            for _ in range(3):
+                settle(found.queue.root)
+                assert found.ids("ready:true") == found.ids("state:ready") == due
+                assert found.ids("state:scheduled") == ahead
+        lease = other.claim()
+        assert lease is None, "it is not due by the clock that counts"

@@ -17,6 +17,7 @@ from dibs.queues.directory.names import id_of, is_ignored, path_of
 from dibs.stores.anew import NOT_THERE, stat_anew
 from dibs.stores.refusal import refusals, storage_error
 
+AGAIN_SECONDS = 60.0  # a listing may be older than the times beside it, where folders are remembered by a client
 QUIET_SECONDS = 3.0  # a folder changed so recently may change again without a new time stamp
 MANY = 1000
 
@@ -31,8 +32,9 @@ class Source(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """A folder as it was read: of use again as long as the times of its two sides are the same."""
+    """A folder as it was read: of use again as long as the times of its two sides are the same, and not for ever."""
 
+    at: float
     times: tuple[int, int]
     folders: list[str]
     left: list[str]  # files without a witness
@@ -108,13 +110,14 @@ class Frontier:
     def _look(self, folder: str) -> Looked:
         times = (_time(f"{self.root}/{folder}"), _time(f"{self.done}/{folder}"))
         known = self._looked.get(folder)
-        if known is not None and known.times == times:
+        if known is not None and known.times == times and 0 <= self._now() - known.at < AGAIN_SECONDS:
             return known
         entries = self._scan(folder)
         folders = sorted(entry.name for entry in entries if self._is_folder(entry))
         left = sorted(self._files(entries) - self._witnesses(folder))
-        looked = Looked(times, folders, left)
-        if max(times) < (self._now() - QUIET_SECONDS) * 1e9 and len(left) <= MANY:
+        now = self._now()
+        looked = Looked(now, times, folders, left)
+        if max(times) < (now - QUIET_SECONDS) * 1e9 and len(left) <= MANY:
             self._looked[folder] = looked
         return looked
 

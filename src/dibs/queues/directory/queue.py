@@ -32,6 +32,7 @@ from dibs.queues.pausing import Pausing
 from dibs.queues.stored.root import open_root
 from dibs.queues.views import Capabilities, Claim, Detail, Stats
 from dibs.states import State
+from dibs.stores.occupied import refuse_occupied, refuse_occupied_leases
 from dibs.stores.refusal import refusals
 from dibs.stores.shared import file_store
 from dibs.task import Task, encode
@@ -66,6 +67,8 @@ class DirectoryQueue(LockQueue):
     ) -> None:
         if not os.path.isdir(settings.folder):
             raise BadInput(f"{settings.folder} is no folder; dir: needs one that exists")
+        refuse_occupied(settings.folder, "a folder of inputs", only_ours=True)
+        refuse_occupied_leases(settings.leases)
         if create:
             with refusals(settings.leases):
                 os.makedirs(settings.leases, exist_ok=True)

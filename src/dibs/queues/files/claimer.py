@@ -46,24 +46,31 @@ class Claimer:
             now = asked = self._boottime()
             if now - self._last_glance >= GLANCE_SECONDS:
                 self._glance(now)
+            if self._holding.strays:
+                self._holding.return_strays()
+                self._discovery.outdated = True
             if self._paused:
                 return []
             leases: list[Lease] = []
             session: Session | None = None
-            while len(leases) < limit:
-                found = self._discovery.next(wanted, now, asked)
-                if found is None:
-                    if leases or not self._keep_up_idle(now):
-                        break
-                    continue
-                if session is None or now >= session.deadline:
-                    session = self._holding.session(ttl, guarded, now)
-                lease = self._claim(found, session)
-                if lease is not None:
-                    leases.append(lease)
-                    if limit == 1:
-                        break
-                now = self._boottime()
+            try:
+                while len(leases) < limit:
+                    found = self._discovery.next(wanted, now, asked)
+                    if found is None:
+                        if leases or not self._keep_up_idle(now):
+                            break
+                        continue
+                    if session is None or now >= session.deadline:
+                        session = self._holding.session(ttl, guarded, now)
+                    lease = self._claim(found, session)
+                    if lease is not None:
+                        leases.append(lease)
+                        if limit == 1:
+                            break
+                    now = self._boottime()
+            except (OSError, StorageError):
+                if not leases:
+                    raise  # else what was claimed is not given up for what was not
             return leases
 
     def _glance(self, now: float) -> None:

@@ -112,7 +112,7 @@ class Departing:
                 self._parts.keys.forget(task.key, task.id, self._parts.state_of)
             for waiting in self._waits.waiting_for(task.id):
                 self._waits.drop_pointer(task.id, waiting)
-            for ref in filter(is_id, task.after):
+            for ref in task.after:
                 self._waits.drop_pointer(ref, task.id)
             with suppress(FileNotFoundError):
                 self._fs.unlink(parcel.token)

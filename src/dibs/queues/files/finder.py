@@ -38,7 +38,7 @@ class Found(NamedTuple):
 class Finder:
     def __init__(self, fs: Fs, layout: Layout) -> None:
         self._fs = fs
-        self._layout = layout
+        self.layout = layout
         self._facets: dict[str, Facet] = {}
 
     def facet(self, code: str) -> Facet:
@@ -63,7 +63,7 @@ class Finder:
 
     def among(self, ids: set[str]) -> set[str]:
         """Those of these ids that are somewhere now: for many at once, each folder is read once."""
-        one_of_each = {self._layout.shard(task_id): task_id for task_id in ids}.values()
+        one_of_each = {self.layout.shard(task_id): task_id for task_id in ids}.values()
         found: set[str] = set()
         for _ in range(3):  # as in `locate`
             for state in ORDER:
@@ -98,8 +98,9 @@ class Finder:
             if name := parse_name(text, state):
                 yield Found(state, f"{folder}/{text}", name)
 
-    def stats(self) -> Stats:
-        states: dict[str, int] = {}
+    def stats(self, now: Callable[[], float]) -> Stats:
+        """`now`: the store's time. What is due by it counts as ready."""
+        states: dict[str, int] = dict.fromkeys(State, 0)
         priorities: dict[int, dict[str, int]] = {}
         projects: dict[str, dict[str, int]] = {}
         labels: dict[str, dict[str, int]] = {}
@@ -108,26 +109,27 @@ class Finder:
             counts: Counter[str] = Counter()  # by what follows the id: few differ, so few need parsing
             for folder in self.folders(state):
                 counts.update(self._tails(folder))
-            states[state] = 0
+            moment = now() if state is State.SCHEDULED and counts else 0.0
             for rest, count in counts.items():
                 name = parse_name(f"{ANY_ID}{rest}", state)
                 if name is None:
                     continue
-                states[state] += count
+                shown = State.READY if state is State.SCHEDULED and name.is_due(moment) else state
+                states[shown] += count
                 if state is State.CLAIMED:
                     holders.add(name.extra)
                 facet = self.facet(name.facet)
-                _add(priorities, facet.priority, state, count)
+                _add(priorities, facet.priority, shown, count)
                 if facet.project is not None:
-                    _add(projects, facet.project, state, count)
+                    _add(projects, facet.project, shown, count)
                 for label in facet.labels:
-                    _add(labels, label, state, count)
+                    _add(labels, label, shown, count)
         workers = len(self._for_whom(holders))
         return Stats(states=states, priorities=priorities, projects=projects, labels=labels, workers=workers)
 
     def _for_whom(self, holders: set[str]) -> set[str]:
         """Those who hold something; of what a daemon holds, its journal says for whom."""
-        folder = self._layout.folder("workers")
+        folder = self.layout.folder("workers")
         journals = [name for name in self._list(folder) if name.endswith(SUFFIX)] if holders else []
         behalf: dict[tuple[str, int], str] = {}
         for name in journals:
@@ -143,32 +145,32 @@ class Finder:
 
     def folders(self, state: State) -> Iterator[str]:
         """Every folder that may hold tasks of a state; higher priorities, or earlier times, first."""
-        root = self._layout.folder(STATE_FOLDERS[state])
+        root = self.layout.folder(STATE_FOLDERS[state])
         if state is State.READY:
             for level in self._levels(root):
-                yield from self._inside(f"{root}/{level}", is_shard)
+                yield from self.inside(f"{root}/{level}", is_shard)
         elif state is State.SCHEDULED:
-            for hour in self._inside(root, is_hour):
-                yield from self._inside(hour, is_minute)
+            for hour in self.inside(root, is_hour):
+                yield from self.inside(hour, is_minute)
         else:
-            yield from self._inside(root, is_shard)
+            yield from self.inside(root, is_shard)
 
     def _homes(self, state: State, task_id: str) -> Iterator[str]:
         """The folders of a state in which this task may be."""
-        root = self._layout.folder(STATE_FOLDERS[state])
+        root = self.layout.folder(STATE_FOLDERS[state])
         if state is State.READY:
-            shard = self._layout.shard(task_id)
+            shard = self.layout.shard(task_id)
             return (f"{root}/{level}/{shard}" for level in self._levels(root))
         if state is State.SCHEDULED:
             return self.folders(state)
-        return iter([f"{root}/{self._layout.shard(task_id)}"])
+        return iter([f"{root}/{self.layout.shard(task_id)}"])
 
     def _groups(self, state: State) -> Iterator[Iterator[list[str]]]:
         """Folders whose tasks are sorted together, each group in lots of about a sample's size."""
         if state is State.READY:
-            root = self._layout.folder("pending")
+            root = self.layout.folder("pending")
             for level in self._levels(root):
-                yield self._lots(self._inside(f"{root}/{level}", is_shard))
+                yield self._lots(self.inside(f"{root}/{level}", is_shard))
         else:
             yield self._lots(list(self.folders(state)))
 
@@ -184,7 +186,7 @@ class Finder:
         if lot:
             yield lot
 
-    def _inside(self, folder: str, ours: Callable[[str], object]) -> list[str]:
+    def inside(self, folder: str, ours: Callable[[str], object]) -> list[str]:
         return [f"{folder}/{name}" for name in sorted(filter(ours, self._list(folder)))]
 
     def _levels(self, root: str) -> list[str]:
@@ -198,7 +200,7 @@ class Finder:
 
     def _read_facet(self, code: str) -> Facet:
         try:
-            return facet_from_record(decode(self._fs.read(f"{self._layout.folder('facets')}/{code}")))
+            return facet_from_record(decode(self._fs.read(f"{self.layout.folder('facets')}/{code}")))
         except (FileNotFoundError, PermissionError, BadInput):
             return Facet(int(code.partition("-")[0]))
 

@@ -82,7 +82,7 @@ class FilesGate(Gate):
             if parcel.state is State.BLOCKED:
                 self._steering.unblock(parcel.id)
             elif parcel.state is State.COMPLETED:
-                self._steering.free_waiting(parcel.id)
+                self._steering.free_waiting(parcel.id, parcel.task.key)
         self._came_in()
         return outcomes
 

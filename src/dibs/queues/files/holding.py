@@ -8,11 +8,13 @@ lease alive. A guarded session is beaten by a guard process alone, and everythin
 import os
 import threading
 import weakref
+from contextlib import suppress
 from typing import Any
 
 from dibs import states
-from dibs.errors import LeaseLost
+from dibs.errors import LeaseLost, StorageError
 from dibs.liveness import Holder, Verdict
+from dibs.queues.doubts import Doubts
 from dibs.queues.files.parts import Parts
 from dibs.queues.files.session import Session, read_record
 from dibs.queues.held import Lease
@@ -37,13 +39,13 @@ class Holding:
         self._pid = pid
         self._sessions: dict[tuple[float, bool], Session] = {}
         self.held: dict[str, Lease] = {}
-        self._strays: list[tuple[str, str, Cell]] = []
+        self.strays: Doubts[tuple[str, str, Cell]] = Doubts()
         self._doubts: dict[str, tuple[Any, Session]] = {}
         self.lock = threading.RLock()
         _ALL.add(self)
 
     def forget(self) -> None:
-        self._sessions, self.held, self._strays, self._doubts = {}, {}, [], {}
+        self._sessions, self.held, self.strays, self._doubts = {}, {}, Doubts(), {}
         self.lock = threading.RLock()
 
     # Which session a new lease hangs on
@@ -52,9 +54,9 @@ class Holding:
         """A session with most of its TTL ahead: a new one when the last is over, or this is a forked child."""
         session = self._sessions.get((ttl, guarded))
         if session is not None:
-            if now < session.fresh_until and not self._strays:
+            if now < session.fresh_until and not self.strays:
                 return session
-            self._return_strays()
+            self.return_strays()
             if not guarded:
                 self._let_lapse(session, now)
             if session.ready(now):
@@ -105,13 +107,15 @@ class Holding:
     def stray(self, task_id: str, facet: str, cell: Cell) -> None:
         """The disk failed in the middle of a step: the task may hang on a session of ours with nobody holding it.
         It is given back before that session is used, or beaten, again."""
-        self._strays.append((task_id, facet, cell))
+        self.strays.add((task_id, facet, cell))
 
-    def _return_strays(self) -> None:
-        while self._strays:
-            task_id, facet, cell = self._strays[-1]
-            self._parts.cells.swap(task_id, facet, cell, states.release(cell))
-            self._strays.pop()
+    def return_strays(self) -> None:
+        self.strays.settle(self._return)
+
+    def _return(self, stray: tuple[str, str, Cell]) -> bool:
+        task_id, facet, cell = stray
+        self._parts.cells.swap(task_id, facet, cell, states.release(cell))
+        return True
 
     def is_guarded(self, lease: Lease) -> bool:
         session = self._session_of(lease)
@@ -133,7 +137,7 @@ class Holding:
             if now >= lease.deadline or overrun(lease, now):
                 self._lapse(lease)
                 return False
-            self._return_strays()
+            self.return_strays()
             self._let_lapse(session, now)
             if not session.beat():
                 self._lapse_all(session)
@@ -162,6 +166,8 @@ class Holding:
 
     def close(self) -> None:
         """Remove the records of sessions that hold nothing; what still holds is left to expire."""
+        with suppress(OSError, StorageError):
+            self.return_strays()
         busy = {lease.worker for lease in self.held.values()}
         for session in self._sessions.values():
             if session.name not in busy and session.holder.pid is not None:
@@ -214,7 +220,6 @@ class Holding:
         self.settle(lease)
         facet, cell, _ = lease.token
         task = lease.task
-        lease.state = "lost"
         if overrun(lease, self._parts.clock.boottime()):
             what, error = "timed out", f"held longer than its max_runtime of {task.max_runtime:g} s"
             after = states.fail(cell, task.max_attempts)
@@ -224,6 +229,7 @@ class Holding:
         note = self._parts.notes.say_lost(lease.id, cell, what, error)
         if not self._parts.cells.swap(lease.id, facet, cell, after):
             self._parts.notes.take_back(note)
+        lease.state = "lost"  # not before: a disk that refuses the step leaves the lease as it is, to be tried again
         self.remove(lease)
 
     def lost(self, task_id: str, epoch: int, lease: Lease | None = None) -> LeaseLost:

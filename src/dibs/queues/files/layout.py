@@ -65,6 +65,10 @@ class Name(NamedTuple):
             return Cell(state, self.epoch, self.attempts, self.deaths, "", int(self.extra) / 1000)
         return Cell(state, self.epoch, self.attempts, self.deaths, self.extra)
 
+    def is_due(self, now: float) -> bool:
+        """Of a scheduled task."""
+        return int(self.extra) <= now * 1000
+
     @property
     def priority(self) -> int:
         return int(self.facet.partition("-")[0])

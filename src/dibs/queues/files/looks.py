@@ -8,6 +8,7 @@ from dibs.facets import Filter
 from dibs.liveness import Holder
 from dibs.queues.behalf import SUFFIX, Behalf, named
 from dibs.queues.behalf import read as read_behalf
+from dibs.queues.files.due import Now, find_seen, once
 from dibs.queues.files.finder import ORDER, Finder, Found
 from dibs.queues.files.parts import Parts
 from dibs.queues.views import Claim, Detail
@@ -15,11 +16,12 @@ from dibs.states import TERMINAL, State
 from dibs.task import Task
 
 
-def tasks(finder: Finder, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
+def tasks(finder: Finder, state: str | None, wanted: Filter, limit: int | None, now: Now) -> Iterator[Task]:
     if state is not None and state not in list(State):
         raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
     kinds = ORDER if state is None else (State(state),)
-    return shown(finder, (found for kind in kinds for found in finder.find(kind, wanted)), limit)
+    now = once(now)
+    return shown(finder, (found for kind in kinds for found in find_seen(finder, kind, wanted, now)), limit)
 
 
 def newest(parts: Parts, state: State, wanted: Filter, limit: int | None) -> Iterator[Task]:

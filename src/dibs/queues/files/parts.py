@@ -6,13 +6,13 @@ import random
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dibs.clock import Clock
+from dibs.clock import SYSTEM, Clock
 from dibs.host import Host
 from dibs.keys import Keys
 from dibs.liveness import Watch
 from dibs.queues.files.cells import Cells
 from dibs.queues.files.finder import Finder
-from dibs.queues.files.fs import Fs
+from dibs.queues.files.fs import Fs, LocalFs
 from dibs.queues.files.known_facets import KnownFacets
 from dibs.queues.files.layout import Layout
 from dibs.queues.files.notes import Notes
@@ -98,6 +98,22 @@ class Parts:
             if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
                 raise
             return self.clock.wall()
+
+    def look_time(self) -> float:
+        """The same for whoever only looks, and so leaves no trace: on a disk of this host it has this host's time. On a
+        share it is asked for; where that fails, because it is full, this host's is good enough to show."""
+        if self._near:
+            return SYSTEM.wall()
+        try:
+            return self.store_time()
+        except OSError:
+            return self.clock.wall()
+
+    @cached_property
+    def _near(self) -> bool:
+        from dibs.mounts import is_local  # only a queue in which something is scheduled needs it
+
+        return type(self.fs) is LocalFs and is_local(self.root.path)
 
     def ring(self) -> None:
         """Tell idle workers that something became ready."""

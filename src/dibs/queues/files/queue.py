@@ -12,6 +12,7 @@ from dibs.facets import Filter, make_filter
 from dibs.host import Host
 from dibs.queues.files import looks
 from dibs.queues.files.claimer import Claimer
+from dibs.queues.files.due import seen
 from dibs.queues.files.finder import Found
 from dibs.queues.files.fs import Fs, LocalFs, storage_error, told
 from dibs.queues.files.guards import Guards
@@ -164,14 +165,14 @@ class FilesQueue(Queue):
             self._holding.remove(lease)
             if lease.key is not None:
                 self._steering.ended(lease.task, State.COMPLETED)
-            self._free_waiting(lease.id)
+            self._free_waiting(lease.id, lease.key)
         except OSError as error:
             raise storage_error(error, f"cannot complete a task of {self.root}") from error
 
-    def _free_waiting(self, task_id: str) -> None:
+    def _free_waiting(self, task_id: str, key: str | None) -> None:
         """Best effort: the task is completed whatever happens here, and idle workers re-check what is blocked."""
         try:
-            if self._waits.in_use() and self._steering.free_waiting(task_id):
+            if self._waits.in_use() and self._steering.free_waiting(task_id, key):
                 self._claimer.look_again()
                 self._parts.ring()
         except (OSError, StorageError):
@@ -239,7 +240,7 @@ class FilesQueue(Queue):
 
     @told("look into")
     def get(self, ref: str) -> Task:
-        return self._read(self._locate(ref))
+        return self._read(self._seen(ref))
 
     def tasks(
         self,
@@ -250,7 +251,9 @@ class FilesQueue(Queue):
         limit: int | None = None,
     ) -> Iterator[Task]:
         try:
-            yield from looks.tasks(self._parts.finder, state, make_filter(project, labels), limit)
+            yield from looks.tasks(
+                self._parts.finder, state, make_filter(project, labels), limit, self._parts.look_time
+            )
         except OSError as error:
             raise storage_error(error, f"cannot list {self.root}") from error
 
@@ -266,11 +269,11 @@ class FilesQueue(Queue):
 
     @told("count")
     def stats(self) -> Stats:
-        return replace(self._parts.finder.stats(), paused=self.paused)
+        return replace(self._parts.finder.stats(self._parts.look_time), paused=self.paused)
 
     @told("look into")
     def detail(self, ref: str) -> Detail:
-        found = self._locate(ref)
+        found = self._seen(ref)
         task = self._read(found)
         holders = self._upkeep.holders() if found.state is State.CLAIMED else {}
         return looks.detail(self._parts, found, task, self._waits.standing(task.after), holders, self.paused)
@@ -281,6 +284,10 @@ class FilesQueue(Queue):
         if found is None:
             raise self._unknown(ref)
         return found
+
+    def _seen(self, ref: str) -> Found:
+        """As it is shown."""
+        return seen(self._locate(ref), self._parts.look_time)
 
     def _unknown(self, ref: str) -> TaskNotFound:
         from dibs.queues.files.departing import Departing
@@ -294,7 +301,7 @@ class FilesQueue(Queue):
             try:
                 return self._parts.finder.read(found)
             except FileNotFoundError:
-                found = self._locate(found.name.id)  # it moved on
+                found = self._seen(found.name.id)  # it moved on
             except BadInput as error:
                 return looks.damaged(found, error)
         return Task(id=found.name.id).standing(found.cell)

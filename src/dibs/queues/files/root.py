@@ -48,6 +48,9 @@ def open_root(
         record = decode(fs.read(marker))
         if "index" in record:
             raise FormatError(f"{path} is an index, not a queue; `dibs index` works on it, or name another place")
+        if "format" in record and "shards" not in record and not fs.exists(f"{path}/pending"):
+            what = "where a dir: or specs: queue keeps its leases"
+            raise FormatError(f"{path} is {what}; leave it to that queue, or name another folder")
         form, shards, keep = record["format"], record["shards"], float(record["retention"])
         stored = str(record.get("steps", "rename"))
     except (BadInput, KeyError, TypeError, ValueError, AttributeError):
@@ -82,6 +85,10 @@ def _create(
         raise BadInput(f"shards {shards} is not acceptable; use a power of two from 1 to 256")
     if fs.exists(path):
         strangers = [name for name in fs.listdir(path) if name not in FOLDERS and not name.startswith(".")]
+        if "data.mdb" in strangers:
+            raise FormatError(
+                f"{path} is an LMDB environment, not a queue of files; use lmdb:{path}, or another folder"
+            )
         if strangers:
             raise FormatError(
                 f"{path} is no dibs queue: it has no dibs.json but other files ({strangers[0]}); "

@@ -112,12 +112,13 @@ class Steering:
         cell = states.promote(found.cell, task.not_before or 0.0) if early else states.promote(found.cell)
         return bool(self._parts.cells.attempt(found.path, self._parts.layout.path(task_id, found.name.facet, cell)))
 
-    def free_waiting(self, task_id: str) -> bool:
+    def free_waiting(self, task_id: str, key: str | None) -> bool:
         """A task completed: promote what waited for it. True when something became ready."""
         freed = False
-        for waiting in self._waits.waiting_for(task_id):
-            freed |= self.unblock(waiting)
-            self._waits.drop_pointer(task_id, waiting)
+        for ref in (task_id,) if key is None else (task_id, key):
+            for waiting in self._waits.waiting_for(ref):
+                freed |= self.unblock(waiting)
+                self._waits.drop_pointer(ref, waiting)
         return freed
 
     # Pause

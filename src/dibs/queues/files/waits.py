@@ -2,9 +2,9 @@
 
 A task waits in `blocked/` until everything it names is completed. For each name there is a pointer
 `waits/<shard>/<dependency>/<task>`, written before the task, by which a completer finds who waited for
-it. Pointers are hints: what counts is the state of the dependency, looked up. A failed or
-cancelled dependency keeps its dependants blocked (retrying it frees them), and so does an
-unknown one (it may yet be pushed).
+it. A key has one by its own name too: nobody may have it yet, or another task may have it later. Pointers
+are hints: what counts is the state of the dependency, looked up. A failed or cancelled dependency keeps
+its dependants blocked (retrying it frees them), and so does an unknown one (it may yet be pushed).
 """
 
 from collections.abc import Callable, Iterable
@@ -16,6 +16,15 @@ from dibs.states import State
 from dibs.task import Task, is_id
 
 LOOK_SECONDS = 0.05
+
+
+def pointed(ref: str) -> str:
+    """The name of a dependency among the pointers: its id, or so much of the hash of its key."""
+    if is_id(ref):
+        return ref
+    import hashlib  # only who waits for a key needs it
+
+    return hashlib.sha256(ref.encode()).hexdigest()[:32]
 
 
 class Waits:
@@ -44,12 +53,12 @@ class Waits:
         return self._in_use
 
     def write_pointers(self, task: Task) -> list[str]:
-        """Returns the folders written to, for syncing. A key nobody has yet gets no pointer: idle workers re-check."""
+        """Returns the folders written to, for syncing."""
         folders = []
         for ref in task.after:
-            dependency = ref if is_id(ref) else self._resolve(ref)
-            if dependency is not None:
-                folder = self._layout.waits(dependency)
+            known = ref if is_id(ref) else self._resolve(ref)  # for completers who do not know keys
+            for name in {pointed(ref), known or pointed(ref)}:
+                folder = self._layout.waits(name)
                 self._write(folder, task.id)
                 folders.append(folder)
                 self._in_use = True
@@ -70,9 +79,9 @@ class Waits:
     def met(self, after: Iterable[str]) -> bool:
         return all(self._state(ref) is State.COMPLETED for ref in after)
 
-    def waiting_for(self, task_id: str) -> list[str]:
-        """Ids of the tasks that may be waiting for this one."""
-        folder = self._layout.waits(task_id)
+    def waiting_for(self, ref: str) -> list[str]:
+        """Ids of the tasks that may be waiting for this one: its id, or its key."""
+        folder = self._layout.waits(pointed(ref))
         if not self._fs.exists(folder):
             return []
         try:
@@ -80,8 +89,8 @@ class Waits:
         except FileNotFoundError:
             return []  # the last of them was freed at this moment
 
-    def drop_pointer(self, task_id: str, waiting: str) -> None:
-        folder = self._layout.waits(task_id)
+    def drop_pointer(self, ref: str, waiting: str) -> None:
+        folder = self._layout.waits(pointed(ref))
         try:
             self._fs.unlink(f"{folder}/{waiting}")
             self._fs.rmdir(folder)

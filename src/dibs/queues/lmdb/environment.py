@@ -38,6 +38,7 @@ _PAGE = 4096
 _EMPTY = 2 * os.sysconf("SC_PAGE_SIZE")  # LMDB's own pages, before the file is allocated
 _DATA = "data.mdb"
 _GROWING = "grow.lock"
+OWN = (_DATA, "lock.mdb", _GROWING)  # the files of an environment
 
 
 class Environment:

@@ -1,12 +1,14 @@
 """What a queue in LMDB shows. Each look sees one moment; a listing one a page, so that pages of old need not stay."""
 
 from collections.abc import Callable, Iterator
+from heapq import merge
 from itertools import islice
 from typing import Any, TypeVar
 
 from dibs.clock import Clock
 from dibs.errors import BadInput, TaskNotFound
 from dibs.facets import Filter, facet_of
+from dibs.queues.lmdb import due
 from dibs.queues.lmdb.cells import Cells
 from dibs.queues.lmdb.claimer import facet_of_code
 from dibs.queues.lmdb.database import Database, Transaction
@@ -18,6 +20,8 @@ from dibs.queues.lmdb.layout import (
     COUNTS,
     ENDED_AS,
     IS_LEAVING,
+    IS_READY,
+    IS_SCHEDULED,
     LEASE,
     MICRO,
     NUMBERS,
@@ -29,7 +33,7 @@ from dibs.queues.lmdb.layout import (
     Standing,
 )
 from dibs.queues.views import Claim, Detail, Stats
-from dibs.states import TERMINAL, State
+from dibs.states import TERMINAL, State, seen
 from dibs.task import Task
 
 Answer = TypeVar("Answer")
@@ -49,6 +53,9 @@ class Looks:
     def find(self, ref: str) -> Known:
         return self.seen(lambda cells: self._found(cells, ref))
 
+    def get(self, ref: str) -> Task:
+        return self.seen(lambda cells: due.shown(self._found(cells, ref), cells.wall / MICRO))
+
     def detail(self, ref: str) -> Detail:
         return self.seen(lambda cells: self._detail(cells, self._found(cells, ref)))
 
@@ -56,13 +63,30 @@ class Looks:
         """`newest`: of a state that is over, what ended last first."""
         if state is not None and state not in list(State):
             raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
+        now = self._clock.wall()
         found = (
-            known.task
+            due.shown(known, now)
             for kind in (ORDER if state is None else (State(state),))
-            for known in self.listed(table_of(NUMBERS[kind]), newest=newest)
+            for known in (self.listed(table_of(NUMBERS[kind]), newest=True) if newest else self._each(kind, now))
             if not wanted or wanted(facet_of(known.task))
         )
         return islice(found, limit)
+
+    def _each(self, state: State, now: float) -> Iterator[Known]:
+        """What a claim of that moment would find in a state: what is due is among what is ready."""
+        if state is State.SCHEDULED:
+            return self.listed(SCHEDULED, after=due.until(now))
+        listed = self.listed(table_of(NUMBERS[state]))
+        ready_too = self._database.read(lambda txn: due.in_order(txn, now)) if state is State.READY else []
+        if not ready_too:
+            return listed
+        return merge(listed, self._due(ready_too, now), key=lambda known: -known.task.priority)
+
+    def _due(self, tasks: list[tuple[int, bytes]], now: float) -> Iterator[Known]:
+        for _, task in tasks:
+            known = self._database.read(lambda txn, task=task: _whole(txn, task))  # type: ignore[misc]
+            if known is not None and seen(known.cell, now).state is State.READY:
+                yield known
 
     def claims(self) -> list[Claim]:
         def look(cells: Cells) -> list[Claim]:
@@ -77,9 +101,9 @@ class Looks:
     def paused(self) -> str | None:
         return self.seen(_paused)
 
-    def listed(self, table: bytes, *, newest: bool = False) -> Iterator[Known]:
+    def listed(self, table: bytes, *, newest: bool = False, after: bytes = b"") -> Iterator[Known]:
         """What moves meanwhile may be missed or seen in its new state."""
-        after, keys = (b"", _keys_back) if newest else (table, _keys)
+        after, keys = (b"", _keys_back) if newest else (after or table, _keys)
         while True:
             page, after = self._database.read(lambda txn, after=after: _page(keys(txn, table, after), txn))  # type: ignore[misc]
             yield from page
@@ -103,13 +127,14 @@ class Looks:
         return known_as(task, standing, cells.get(RECORD + task) or b"")
 
     def _detail(self, cells: Cells, found: Known) -> Detail:
-        state = found.cell.state
+        cell = seen(found.cell, cells.wall / MICRO)
+        state = cell.state
         past = history(cells, found)
         errors = [event.error for event in past if event.error]
         completed = past[-1] if state is State.COMPLETED else None
         return Detail(
-            task=found.task,
-            due=found.cell.due or None,
+            task=found.task.standing(cell),
+            due=cell.due or None,
             claim=claim_of(cells, found) if state is State.CLAIMED else None,
             history=past,
             result=completed.result if completed else None,
@@ -189,8 +214,11 @@ def _paused(cells: Cells) -> str | None:
 def _stats(cells: Cells) -> Stats:
     totals: dict[str, int] = dict.fromkeys(State, 0)
     tables: tuple[dict[Any, dict[str, int]], ...] = ({}, {}, {})
+    ready_too = due.facets(cells.txn, cells.wall / MICRO)
     for key in _keys(cells.txn, COUNT):
-        counts = COUNTS.unpack(cells.get(key))
+        counts = list(COUNTS.unpack(cells.get(key)))
+        counts[IS_SCHEDULED] -= ready_too[key[1:]]
+        counts[IS_READY] += ready_too[key[1:]]
         if not any(counts):
             continue
         facet = facet_of_code(cells.txn, key[1:])

@@ -13,7 +13,7 @@ from dibs.host import Host
 from dibs.queues.held import Lease
 from dibs.queues.lmdb.claimer import PAGE, Claimer
 from dibs.queues.lmdb.database import Database
-from dibs.queues.lmdb.environment import is_there
+from dibs.queues.lmdb.environment import OWN, is_there
 from dibs.queues.lmdb.holding import Holding
 from dibs.queues.lmdb.looks import Looks
 from dibs.queues.lmdb.pusher import push
@@ -26,6 +26,7 @@ from dibs.queues.lmdb.upkeep import Upkeep
 from dibs.queues.lmdb.workers import Workers
 from dibs.queues.views import Claim, Detail, Stats
 from dibs.states import State
+from dibs.stores.occupied import refuse_strangers
 from dibs.task import Task
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ class LmdbQueue(Holding):
     @classmethod
     def open(cls, url: str, path: str, settings: dict[str, str], *, create: bool = True, **options: Any) -> "LmdbQueue":
         found = parse(url, path, settings)
-        if not create and not is_there(found.folder):
-            raise FormatError(f"no queue at {url}; `dibs push {url} …` creates one")
+        if not is_there(found.folder):
+            refuse_strangers(found.folder, "an LMDB queue", OWN)
+            if not create:
+                raise FormatError(f"no queue at {url}; `dibs push {url} …` creates one")
         return cls(url, found, create=create, **options)
 
     def __init__(
@@ -118,7 +121,7 @@ class LmdbQueue(Holding):
         return self.clock.wall()
 
     def get(self, ref: str) -> Task:
-        return self._looks.find(ref).task
+        return self._looks.get(ref)
 
     def tasks(
         self,

@@ -5,14 +5,16 @@ A backend supplies what its steps are (`Steps`), where candidates come from, and
 
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Protocol
 
 from dibs import states
-from dibs.errors import LeaseLost, Refused
+from dibs.errors import BadInput, LeaseLost, Refused, StorageError
 from dibs.facets import Filter
 from dibs.lease import Held, Record, Seen
 from dibs.liveness import Holder, Verdict
+from dibs.queues.doubts import Doubts
 from dibs.queues.held import Lease
 from dibs.queues.leased import LeasedQueue, Look
 from dibs.queues.pausing import Pausing
@@ -23,6 +25,7 @@ from dibs.task import Task, checked_number, encode
 
 UPKEEP_SECONDS = 1.0
 IDLE_UPKEEP_SECONDS = 0.05
+LATE_SECONDS = 60.0  # after that nothing takes effect any more that was sent and not answered
 Follow = Callable[[Cell], Cell]
 
 
@@ -82,6 +85,11 @@ class LockQueue(LeasedQueue):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._upkeep_lock = Lock()
+        self._doubts: Doubts[tuple[str, str, float]] = Doubts()  # task, session, and since when
+
+    def close(self) -> None:
+        self._settle_doubts()
+        super().close()
 
     @abstractmethod
     def _next(self, look: Look, wanted: Filter) -> str | None:
@@ -99,20 +107,29 @@ class LockQueue(LeasedQueue):
             return []
         leases: list[Lease] = []
         look = Look()
-        while len(leases) < limit:
-            task_id = self._next(look, wanted)
-            if task_id is None:
-                if leases or not self._run_upkeep(self.idle_upkeep_seconds):
-                    break
-                look = Look()
-                continue
-            lease = self._claim(task_id, ttl)
-            if lease is not None:
-                leases.append(lease)
+        try:
+            while len(leases) < limit:
+                task_id = self._next(look, wanted)
+                if task_id is None:
+                    if leases or not self._run_upkeep(self.idle_upkeep_seconds):
+                        break
+                    look = Look()
+                    continue
+                lease = self._claim(task_id, ttl)
+                if lease is not None:
+                    leases.append(lease)
+        except StorageError:
+            if not leases:
+                raise  # else what was claimed is not given up for what was not
         return leases
 
     def _claim(self, task_id: str, ttl: float) -> Lease | None:
-        taken = self._steps.claim(task_id, self._holder(ttl))
+        holder = self._holder(ttl)
+        try:
+            taken = self._steps.claim(task_id, holder)
+        except StorageError:
+            self._doubts.add((task_id, holder.session, self.clock.boottime()))
+            raise
         if taken is None:
             return None
         task, held = taken
@@ -125,13 +142,43 @@ class LockQueue(LeasedQueue):
             return None
         return lease
 
+    def _settle_doubts(self) -> bool:
+        """True when something may have become ready."""
+        before = len(self._doubts)
+        with suppress(StorageError):  # it is tried again; others are claimed meanwhile, where the trouble is not theirs
+            self._doubts.settle(self._give_back)
+        return len(self._doubts) < before
+
+    def _give_back(self, claim: tuple[str, str, float]) -> bool:
+        """What this process may have claimed without knowing it. False while what it sent may still take effect."""
+        task_id, session, since = claim
+        late = self.clock.boottime() - since > LATE_SECONDS
+        key = self._cell_key(task_id)
+        with suppress(Changed, BadInput, Refused):  # it is over; or damaged, so that its time runs out
+            found = self._leases.read(key)
+            if found is None or found.record.cell.state is not State.CLAIMED:
+                return late
+            if found.record.cell.holder != session:
+                return True
+            if not found.record.cell.epoch:  # it was not yet a lease
+                self._leases.store.delete_if(key, found.version)
+            elif late or self._settled(task_id, found.record):
+                self._steps.finish(task_id, found, states.release, "")
+            else:
+                return False
+        return True
+
+    def _settled(self, task_id: str, record: Record) -> bool:
+        """Whether all that a claim writes is written, and nothing of it is still under way."""
+        return True
+
     def _run_upkeep(self, every: float) -> bool:
         now = self.clock.boottime()
         if now - self._upkeep_at < every or not self._upkeep_lock.acquire(blocking=False):
             return False
         try:
             self._upkeep_at = now
-            return self._recovery.run()
+            return self._settle_doubts() | self._recovery.run()
         finally:
             self._upkeep_lock.release()
 

@@ -1,6 +1,8 @@
 """What the queue shows. Each look is a statement, or one for each page of a list; nothing is locked."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from heapq import merge
 from itertools import islice
 from typing import Any
 
@@ -13,16 +15,19 @@ from dibs.queues.postgres.driver import Connection, Row
 from dibs.queues.postgres.rows import Known, known_of, task_of
 from dibs.queues.postgres.waits import Waits
 from dibs.queues.views import Claim, Detail, Stats
-from dibs.states import Cell, State
+from dibs.states import Cell, State, seen
 from dibs.task import Task, is_id
+from dibs.values import replace
 
 PAGE = 500
 ORDER = (
     State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
 )  # fmt: skip
 LEAVING = "leaving"
-START: tuple[float, str] = (-10_000, "0" * 32)
-END: tuple[float, str] = (1e300, "f" * 32)
+Place = tuple[float, str]
+START: Place = (-10_000, "0" * 32)
+END: Place = (1e300, "f" * 32)
+Now = Callable[[], float]
 _RANKS: dict[str, str] = {State.READY: "-t.priority", State.CLAIMED: ""}  # of what is held `at` moves
 
 
@@ -53,15 +58,30 @@ class Looks:
         if state is not None and state not in list(State):
             raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
         kinds = ORDER if state is None else (State(state),)
-        return islice((task for kind in kinds for task in self._each(kind, wanted, newest)), limit)
+        now: Now = cache(lambda: self._database.get("time")[0][0])  # one look, one moment
+        return islice((task for kind in kinds for task in self._each(kind, wanted, newest, now)), limit)
 
-    def _each(self, state: State, wanted: Filter, newest: bool) -> Iterator[Task]:
+    def _each(self, state: State, wanted: Filter, newest: bool, now: Now) -> Iterator[Task]:
+        """What a claim of that moment would find in a state: what is due is among what is ready."""
+        if newest:
+            return self._listed(state, wanted, backwards(), END)
+        if state is State.SCHEDULED:
+            return self._listed(state, wanted, paged(state), START, " AND t.at > %(now)s", now=now())
+        listed = self._listed(state, wanted, paged(state), START)
+        if state is not State.READY:
+            return listed
+        due = self._listed(State.SCHEDULED, wanted, paged(state), START, " AND t.at <= %(now)s", now=now())
+        return merge(listed, map(_made_due, due), key=lambda task: -task.priority)
+
+    def _listed(
+        self, state: State, wanted: Filter, order: dict[str, str], last: Place, which: str = "", **more: Any
+    ) -> Iterator[Task]:
         words, values = wanted_words(wanted, "t.")
-        parts = {"wanted": words, "state": f"'{state}'", **(backwards() if newest else paged(state))}
-        last, size = END if newest else START, 20
+        parts = {"wanted": words + which, "state": f"'{state}'", **order}
+        size = 20
         while True:
             parts["limit"] = str(size)
-            rows = self._database.get("list", parts, last=last[0], after=last[1], **values)
+            rows = self._database.get("list", parts, last=last[0], after=last[1], **values, **more)
             for _, task_id, kind, epoch, attempts, deaths, record in rows:
                 yield task_of(record, Cell(State(kind), epoch, attempts, deaths), task_id.hex)
             if len(rows) < size:
@@ -85,9 +105,14 @@ class Looks:
             for task_id, key, epoch, holder, host, pid, since, renewed, ttl in self._database.get("claimed")
         ]
 
+    def get(self, ref: str) -> Task:
+        known = self.known(ref)
+        return known.task.standing(seen(known.cell, known.now))
+
     def detail(self, ref: str, paused: str | None) -> Detail:
         known = self.known(ref)
-        task, cell = known.task, known.cell
+        cell = seen(known.cell, known.now)
+        task = known.task.standing(cell)
         errors = [event.error for event in known.history if event.error]
         completed = known.history[-1] if cell.state is State.COMPLETED and known.history else None
         return Detail(
@@ -123,6 +148,10 @@ class Looks:
         return Stats(
             states=states, priorities=priorities, projects=by_project, labels=by_label, workers=workers, paused=paused
         )
+
+
+def _made_due(task: Task) -> Task:
+    return replace(task, state=State.READY)
 
 
 def paged(state: str) -> dict[str, str]:

@@ -145,7 +145,7 @@ class PostgresQueue(Holding):
         return self._database.now()
 
     def get(self, ref: str) -> Task:
-        return self._looks.known(ref).task
+        return self._looks.get(ref)
 
     def tasks(
         self,

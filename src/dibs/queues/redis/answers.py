@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from dibs.errors import BadInput
 from dibs.queues.history import event_of
 from dibs.queues.views import Claim, Detail, Event
-from dibs.states import Cell, State
+from dibs.states import Cell, State, seen
 from dibs.task import Task, decode, task_from_record
 
 MICRO = 1_000_000
@@ -84,16 +84,17 @@ def claim_of(known: Known, ends: bytes, worker: bytes) -> Claim:
 
 
 def detail_of(answer: Sequence[Any]) -> Detail:
-    view, past, ends, worker, waits, paused = answer
+    view, past, ends, worker, waits, paused, now = answer
     found = known(view)
-    state = found.cell.state
+    cell = seen(found.cell, seconds(now))
+    state = cell.state
     history = events(past, found)
     errors = [event.error for event in history if event.error]
     completed = history[-1] if state is State.COMPLETED and history else None
     names = [part.decode() for part in waits]
     return Detail(
-        task=found.task,
-        due=found.cell.due or None,
+        task=found.task.standing(cell),
+        due=cell.due or None,
         claim=claim_of(found, ends, worker) if state is State.CLAIMED else None,
         history=history,
         result=completed.result if completed else None,

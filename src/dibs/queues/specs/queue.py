@@ -46,6 +46,7 @@ from dibs.specs.listing import Listing
 from dibs.specs.statuses import Status
 from dibs.specs.view import View
 from dibs.states import Cell, State
+from dibs.stores.occupied import refuse_occupied, refuse_occupied_leases
 from dibs.stores.refusal import refusals
 from dibs.stores.shared import file_store
 from dibs.stores.store import Store
@@ -108,6 +109,8 @@ class SpecsQueue(LockQueue):
     ) -> None:
         if not os.path.isdir(settings.folder):
             raise BadInput(f"no folder of specs at {settings.folder}; `dibs specs init` makes one")
+        refuse_occupied(settings.folder, "a folder of specs", only_ours=True)
+        refuse_occupied_leases(settings.locks)
         if create:
             _make_locks(settings.locks)
         self._store = store = file_store(settings.locks, clock=clock)

@@ -90,7 +90,7 @@ class Steps:
         except Changed:
             return None
         except Unsure:
-            raise  # it may be claimed now: the lock runs out, and whoever finds that looks at the file
+            raise  # it may be claimed now: the queue has it in doubt, and looks at the branch
         except StorageError:  # which may have come after the deed
             with suppress(StorageError, Changed):
                 self.finish(task_id, found, states.release, "")

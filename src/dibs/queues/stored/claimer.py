@@ -3,18 +3,18 @@
 A marker is a hint. An ordinary task's cell is read, and swapped from what was read. A seed has no cell yet: the claimer
 creates one blindly, and reads the seed only when it is its own; who is refused learns who has it, and asks no more.
 
-A claim whose answer was lost may stand in the store though nobody knows of it. It is remembered, and given back when
-the store answers again: else its task would wait for the lease to run out, and count a death that nobody died.
+A claim whose answer was lost may stand in the store though nobody knows of it: see `doubts`.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from dibs import states
-from dibs.errors import BadInput, StorageError
+from dibs.errors import BadInput
 from dibs.keys import Keys
 from dibs.lease import Record
 from dibs.liveness import Holder
+from dibs.queues.doubts import Doubts
 from dibs.queues.stored.body import Known
 from dibs.queues.stored.cells import Cells
 from dibs.queues.stored.layout import Marker
@@ -35,7 +35,7 @@ class Claimer:
         self._steps = steps
         self._upkeep = upkeep
         self._holder = holder
-        self._doubted: dict[str, str] = {}  # session of a claim that may or may not have been made -> task
+        self.doubts: Doubts[tuple[str, str]] = Doubts()  # task, session
         self.freed: Callable[[], None] = lambda: None  # is told when something has become ready meanwhile
 
     def claim(self, marker: Marker, ttl: float) -> Known | None:
@@ -55,31 +55,25 @@ class Claimer:
         if until is not None:
             holder = replace(holder, beat=min(holder.beat, until - ttl))
         record = Record(states.claim(known.cell, holder.session), holder, until)
-        with suppress(Changed), self.doubting(task.id, holder.session):
+        with suppress(Changed), self.doubts.about((task.id, holder.session)):
             return self._cells.move(known, record, known.body.moved())
         return None
 
-    @contextmanager
-    def doubting(self, task_id: str, session: str) -> Iterator[None]:
-        """Inside, a store that does not answer leaves the claim in doubt."""
-        try:
-            yield
-        except StorageError:
-            self._doubted[session] = task_id
-            raise
-
     def give_back_doubted(self) -> None:
         """Raises StorageError while the store still does not answer."""
-        for session, task_id in list(self._doubted.items()):
-            try:
-                known = self._cells.read(task_id)
-            except BadInput:  # damaged: for a person to look at
-                known = None
-            if known is not None and known.cell.state is State.CLAIMED and known.cell.holder == session:
-                self._steps.release(known)
-                self._upkeep.ended(known.marker)
-                self.freed()
-            self._doubted.pop(session, None)
+        self.doubts.settle(self._give_back)
+
+    def _give_back(self, claim: tuple[str, str]) -> bool:
+        task_id, session = claim
+        try:
+            known = self._cells.read(task_id)
+        except BadInput:  # damaged: for a person to look at
+            return True
+        if known is not None and known.cell.state is State.CLAIMED and known.cell.holder == session:
+            self._steps.release(known)
+            self._upkeep.ended(known.marker)
+            self.freed()
+        return True
 
     def _claim_seed(self, marker: Marker, ttl: float) -> Known | None:
         if self._upkeep.watches(marker):
@@ -87,7 +81,7 @@ class Claimer:
             return None
         holder = self._holder(ttl)
         try:
-            with self.doubting(marker.id, holder.session):
+            with self.doubts.about((marker.id, holder.session)):
                 taken = self._cells.touch(marker, Record(states.claim(Cell(State.READY), holder.session), holder))
         except Changed:
             self._upkeep.watch(marker, self._cells.settle(marker))

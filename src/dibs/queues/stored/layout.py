@@ -51,6 +51,11 @@ class Marker(NamedTuple):
     def seed(self) -> bool:
         return self.move == 0
 
+    @property
+    def priority(self) -> int:
+        number = self.facet.partition("-")[0]
+        return int(number) if number.isascii() and number.isdigit() else 0
+
 
 def shard(task_id: str) -> str:
     return task_id[-2:]

@@ -1,23 +1,26 @@
 """What a stored queue shows. Counts read names only, and the cells of seeds in hand; the rest reads what it shows."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from heapq import merge
 from itertools import chain, islice
 from typing import Any
 
 from dibs.clock import Clock
-from dibs.errors import BadInput
+from dibs.errors import BadInput, StorageError
 from dibs.facets import Filter, facet_of
 from dibs.host import Host
 from dibs.queues.stored.body import Known
 from dibs.queues.stored.cells import Cells
 from dibs.queues.stored.known_facets import KnownFacets
-from dibs.queues.stored.layout import FOLDERS, Marker, cell_key, parse_marker
+from dibs.queues.stored.layout import FOLDERS, Marker, cell_key, hour_of, parse_marker
 from dibs.queues.views import Claim, Detail, Stats
-from dibs.states import State
+from dibs.states import State, promote, seen
 from dibs.task import Task
 
 SAMPLE = 5000
+Now = Callable[[], float]
 ORDER = (
     State.CLAIMED, State.READY, State.SCHEDULED, State.BLOCKED, State.FAILED, State.CANCELLED, State.COMPLETED,
 )  # fmt: skip
@@ -34,12 +37,50 @@ class Looks:
     def tasks(self, state: str | None, wanted: Filter, limit: int | None) -> Iterator[Task]:
         if state is not None and state not in list(State):
             raise BadInput(f"state {state!r} is not known; use one of {', '.join(State)}")
+        now = cache(self.now)  # one look, one moment: nothing becomes due in the middle of it
         found = (
-            self._cells.whole(known)
+            self.shown(known, now)
             for kind in (ORDER if state is None else (State(state),))
-            for known in self.known(kind, wanted)
+            for known in self._seen(kind, wanted, now)
         )
         return islice(found, limit)
+
+    def shown(self, known: Known, now: Now | None = None) -> Task:
+        """Whole, and as a claim of this moment would find it."""
+        task = self._cells.whole(known)
+        if known.cell.state is not State.SCHEDULED:
+            return task
+        return task.standing(seen(known.cell, (now or self.now)()))
+
+    def now(self) -> float:
+        """The store's time; where that may not be asked for, because it takes a write, this host's."""
+        try:
+            return self._store.now()
+        except StorageError:
+            return self._clock.wall()
+
+    def _seen(self, state: State, wanted: Filter | None, now: Now) -> Iterator[Known]:
+        """As `known`, with what is due among what is ready."""
+        if state is State.SCHEDULED:
+            return (known for known in self.known(state, wanted) if known.cell.due > now())
+        due = list(self._due(wanted, now)) if state is State.READY else []
+        return self._ready(wanted, due, now) if due else self.known(state, wanted)
+
+    def _ready(self, wanted: Filter | None, due: list[Marker], now: Now) -> Iterator[Known]:
+        due.sort(key=lambda marker: (-marker.priority, marker.id))
+        for marker in merge(self._markers(State.READY, wanted), due, key=lambda marker: -marker.priority):
+            known = self._cells.settle(marker)
+            if known is not None and seen(known.cell, now()).state is State.READY:
+                yield known
+
+    def _due(self, wanted: Filter | None, now: Now) -> Iterator[Marker]:
+        """By their names: they are read when they are shown."""
+        for key in self._store.list("scheduled/"):
+            marker = parse_marker(key)
+            if key > f"scheduled/{hour_of(now())}0":  # sorts behind every name of this hour
+                return
+            if marker is not None and marker.due <= now() and self._wants(wanted, marker):
+                yield marker
 
     def known(self, state: State, wanted: Filter | None = None) -> Iterator[Known]:
         found = self._markers(state, wanted)
@@ -98,11 +139,12 @@ class Looks:
         )
 
     def detail(self, known: Known, waits_for: tuple[tuple[str, str], ...], paused: str | None) -> Detail:
-        body, cell = known.body, known.cell
+        body, task = known.body, self.shown(known)
+        cell = known.cell if task.state is known.cell.state else promote(known.cell)
         errors = [event.error for event in body.history if event.error]
         completed = body.history[-1] if cell.state is State.COMPLETED and body.history else None
         return Detail(
-            task=self._cells.whole(known),
+            task=task,
             due=cell.due or None,
             claim=self.claim_of(known) if cell.state is State.CLAIMED else None,
             history=body.history,
@@ -114,23 +156,24 @@ class Looks:
         )
 
     def stats(self, paused: str | None) -> Stats:
-        states: dict[str, int] = {}
+        states: dict[str, int] = dict.fromkeys(State, 0)
         tables: tuple[dict[Any, dict[str, int]], ...] = ({}, {}, {})
         touched = {marker.key: self._cells.settle(marker) for marker in self._touched()}
         first = Counter(facet_of(known.task).code for known in touched.values() if known)
         for state in State:
             markers = map(parse_marker, self._store.list(f"{FOLDERS[state]}/"))
-            counts = Counter(marker.facet for marker in markers if marker and marker.key not in touched)
+            found = (marker for marker in markers if marker and marker.key not in touched)
+            counts = self._counted(state, found)
             if state is State.CLAIMED:
-                counts += first
-            states[state] = counts.total()
-            for code, count in counts.items():
+                counts.update({(State.CLAIMED, code): count for code, count in first.items()})
+            for (shown, code), count in counts.items():
+                states[shown] += count
                 facet = self._facets.get(code)
                 projects = () if facet.project is None else (facet.project,)
                 for table, names in zip(tables, ((facet.priority,), projects, facet.labels), strict=True):
                     for name in names:
                         row = table.setdefault(name, {})
-                        row[state] = row.get(state, 0) + count
+                        row[shown] = row.get(shown, 0) + count
         workers = {claim.worker for claim in self.claims()}
         priorities, projects_, labels = tables
         return Stats(
@@ -141,6 +184,13 @@ class Looks:
             workers=len(workers),
             paused=paused,
         )
+
+    def _counted(self, state: State, markers: Iterator[Marker]) -> Counter[tuple[State, str]]:
+        """How many of each facet are in a state; of those that are scheduled, some are due, and so ready."""
+        if state is not State.SCHEDULED:
+            return Counter((state, marker.facet) for marker in markers)
+        now = cache(self.now)
+        return Counter((State.READY if marker.due <= now() else state, marker.facet) for marker in markers)
 
     def _markers(self, state: State, wanted: Filter | None) -> Iterator[Marker]:
         """Oldest first as far as a sample reaches; ready ones by priority first."""

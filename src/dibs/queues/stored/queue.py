@@ -144,7 +144,7 @@ class StoredQueue(LeasedQueue):
 
     def _taken(self, taken: Known) -> Lease | None:
         held = self._leases.held(cell_key(taken.task.id), taken.seen)
-        with self._claimer.doubting(taken.task.id, held.session):
+        with self._claimer.doubts.about((taken.task.id, held.session)):
             lease = self._lease_of(self._cells.whole(taken), held)
         if self.clock.boottime() >= held.deadline:  # we slept: others may already be taking it over
             with suppress(LeaseLost):
@@ -255,7 +255,7 @@ class StoredQueue(LeasedQueue):
         return self._store.now()
 
     def get(self, ref: str) -> Task:
-        return self._cells.whole(self._known(ref))
+        return self._looks.shown(self._known(ref))
 
     def tasks(
         self,

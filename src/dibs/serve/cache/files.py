@@ -9,6 +9,7 @@ from typing import Any
 from dibs.clock import SYSTEM, Clock
 from dibs.facets import EVERYTHING, Filter, make_filter
 from dibs.queues.files import looks
+from dibs.queues.files.due import next_due, once
 from dibs.queues.files.finder import SAMPLE, Finder, Found
 from dibs.queues.files.fs import storage_error
 from dibs.queues.files.layout import Layout, parse_name
@@ -36,7 +37,7 @@ class KnownFinder(Finder):
         self.folders_known = KnownFolders(clock)
         super().__init__(self.folders_known, layout)
         self._clock = clock
-        self._tasks: dict[str, tuple[Stamp, Task]] = {}
+        self._tasks: dict[tuple[str, State], tuple[Stamp, Task]] = {}
         self._sorted: dict[tuple[str, ...], tuple[Listed, Lot]] = {}
         self._found: dict[tuple[str, str], Found | None] = {}
         self._ours: dict[str, Inside] = {}
@@ -92,7 +93,7 @@ class KnownFinder(Finder):
     def read(self, found: Found) -> Task:
         stat = os.stat(found.path)
         stamp: Stamp = STAMP(stat)
-        known = self._tasks.get(found.path)
+        known = self._tasks.get((found.path, found.state))
         if known is not None and known[0] == stamp:
             return known[1]
         now = self._clock.wall()
@@ -100,7 +101,7 @@ class KnownFinder(Finder):
         if settled(stat, now) and stat.st_size <= LARGEST_BYTES:
             if len(self._tasks) >= MOST_TASKS:
                 self._tasks.clear()
-            self._tasks[found.path] = (stamp, task)
+            self._tasks[found.path, found.state] = (stamp, task)
         return task
 
     def _lot(self, listed: Listed) -> Lot:
@@ -115,7 +116,7 @@ class KnownFinder(Finder):
         self._sorted[key] = (listed, lot)
         return lot
 
-    def _inside(self, folder: str, ours: Callable[[str], object]) -> list[str]:
+    def inside(self, folder: str, ours: Callable[[str], object]) -> list[str]:
         names = self._list(folder)
         known = self._ours.get(folder)
         if known is not None and known[0] is names:
@@ -150,6 +151,7 @@ class KnownFiles:
         self.root = queue.root
         self.finder = KnownFinder(queue._parts.layout)
         self.folders = self.finder.folders_known
+        self.now = queue._parts.look_time
 
     def tasks(
         self,
@@ -160,7 +162,7 @@ class KnownFiles:
         limit: int | None = None,
     ) -> Iterator[Task]:
         try:
-            yield from looks.tasks(self.finder, state, make_filter(project, labels), limit)
+            yield from looks.tasks(self.finder, state, make_filter(project, labels), limit, self.now)
         except OSError as error:
             raise storage_error(error, f"cannot list {self._queue.root}") from error
 
@@ -175,9 +177,16 @@ class KnownFiles:
 
     def stats(self) -> Stats:
         try:
-            return replace(self.finder.stats(), paused=self._queue.paused)
+            return replace(self.finder.stats(self.now), paused=self._queue.paused)
         except OSError as error:
             raise storage_error(error, f"cannot count {self._queue.root}") from error
+
+    def holds_until(self) -> float:
+        """When a list will be another one though no file has changed: the next task is due then."""
+        return next_due(self.finder, once(self.now))
+
+    def wall(self) -> float:
+        return self._queue.clock.wall()
 
     def claimed(self) -> list[Claim]:
         return self._queue.claimed()

@@ -3,7 +3,7 @@
 A page is made twice by looking at the folders and tasks, as any list is. When nothing had to be listed again the
 folders are watched, and it is made once more: from then on the kernel is asked whether there was a change (`quiet`),
 which takes one call instead of a hundred. The first change ends all that: a queue in which much happens is looked at
-each time.
+each time. So does the time at which the next task is due; these are local files, whose clock is this host's.
 """
 
 import threading
@@ -13,10 +13,12 @@ from dibs.serve.cache.chosen import Chosen
 from dibs.serve.cache.files import KnownFiles
 from dibs.serve.cache.quiet import Quiet, trusted
 from dibs.serve.cache.written import Page, Written
+from dibs.states import State
 
 MOST_PAGES = 64
 MOST_FOLDERS = 1_000
 Asked = tuple[Chosen, int]
+_BY_TIME = (None, State.READY, State.SCHEDULED)  # lists that change when something is due
 
 
 class Pages:
@@ -29,7 +31,7 @@ class Pages:
         self._lock = threading.Lock()
         self._trusted = trusted(self._root)
         self._quiet: Quiet | None = None
-        self._kept: dict[Asked, Page] = {}
+        self._kept: dict[Asked, tuple[Page, float]] = {}  # and until when, by the clock
         self._unchanged: dict[Asked, set[str]] = {}  # lists that were made from what was known, and their folders
 
     def known(self, chosen: Chosen, size: int) -> Page | None:
@@ -37,8 +39,8 @@ class Pages:
         if not self._kept or not self._lock.acquire(blocking=False):
             return None
         try:
-            page = self._kept.get((chosen, size))
-            return page if page is not None and self._still() else None
+            page, until = self._kept.get((chosen, size), (None, 0.0))
+            return page if page is not None and self._look.wall() < until and self._still() else None
         finally:
             self._lock.release()
 
@@ -54,6 +56,9 @@ class Pages:
         asked, folders = (chosen, size), self._look.folders
         watched = asked in self._unchanged and self._watch(self._unchanged[asked])
         folders.asked, before = set(), folders.listed
+        until = (
+            self._look.holds_until() if chosen.state in _BY_TIME else float("inf")
+        )  # what that looks at is watched too
         page = self._page(chosen, size)
         if folders.listed != before or len(folders.asked) > MOST_FOLDERS:
             self._unchanged.pop(asked, None)
@@ -62,7 +67,7 @@ class Pages:
             self._forget()
         self._unchanged[asked] = folders.asked
         if watched and self._quiet is not None and folders.asked <= self._quiet.folders:
-            self._kept[asked] = page  # whoever asks for it asks whether there was a change since
+            self._kept[asked] = (page, until)  # whoever asks for it asks whether there was a change since
         return page
 
     def _page(self, chosen: Chosen, size: int) -> Page:

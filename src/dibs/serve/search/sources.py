@@ -33,7 +33,7 @@ def source_of(queue: Queue, look: Looking, every: float, mask: Masking = NOTHING
     if isinstance(look, KnownFiles):
         from dibs.serve.search.from_files import FilesSource
 
-        return FilesSource(look.finder, mask)
+        return FilesSource(look, mask)
     if isinstance(look, KnownSpecs):
         from dibs.serve.search.from_specs import SpecsSource
 

@@ -8,6 +8,7 @@ from dibs.errors import LeaseLost
 from dibs.host import Host
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
+from dibs.states import State
 from dibs.testing.clock import ManualClock
 from dibs.testing.harness import Contract, needs
 
@@ -25,6 +26,14 @@ class FarClock(ManualClock):
 
     def wall(self) -> float:
         return self._ours.wall() + self._wrong
+
+    @property
+    def advanced(self) -> float:
+        return self._ours.advanced
+
+    @advanced.setter
+    def advanced(self, seconds: float) -> None:
+        """It moves with ours alone."""
 
     def step_wall(self, seconds: float) -> None:
         self._wrong += seconds
@@ -104,3 +113,20 @@ class Hosts(Contract):
         taken = self._watch(queue, 50)
         assert taken is not None
         assert (taken.id, taken.epoch, taken.task.deaths) == (task.id, 2, 0)
+
+    @needs("scheduling", "push", "processes", "manual_time", "records")
+    @pytest.mark.parametrize("wrong", [3600.0, -3600.0])
+    def test_a_wrong_clock_shows_what_is_due_as_a_claim_would_find_it(self, queue: Queue, wrong: float) -> None:
+        task = queue.push("later", delay=self.units(20))
+        due = queue.detail(task.id).due
+        assert due is not None
+        far, _ = self._far_queue(wrong)
+        for units in (18, 3):
+            self.pass_time(units)
+            found = far.store_time() >= due
+            assert self.state(far, task.id) is (State.READY if found else State.SCHEDULED)
+            assert self.counts(far) == {"ready" if found else "scheduled": 1}
+            assert (self.open(host=far.host, clock=far.clock).claim() is not None) is found
+            if found:
+                return
+        assert wrong < 0, "its own clock is the store's, and late"

@@ -1,6 +1,12 @@
--- ARGV: state, offset, count, `newest` for the other way round. Returns for each the task's view, when its lease runs out, and its worker's record.
-local reply, range = {}, ARGV[4] == 'newest' and 'ZREVRANGE' or 'ZRANGE'
-for _, id in ipairs(redis.call(range, at(ARGV[1]), ARGV[2], ARGV[2] + ARGV[3] - 1)) do
+-- ARGV: state, offset, count, `newest` for the other way round, and of the scheduled: those that are due later than
+-- that. Returns for each the task's view, when its lease runs out, and its worker's record.
+local reply, ids = {}, nil
+if ARGV[5] then
+  ids = redis.call('ZRANGEBYSCORE', at(ARGV[1]), '(' .. ARGV[5], '+inf', 'LIMIT', ARGV[2], ARGV[3])
+else
+  ids = redis.call(ARGV[4] == 'newest' and 'ZREVRANGE' or 'ZRANGE', at(ARGV[1]), ARGV[2], ARGV[2] + ARGV[3] - 1)
+end
+for _, id in ipairs(ids) do
   local ends, worker = '', ''
   if ARGV[1] == 'claimed' then
     ends = redis.call('ZSCORE', at('claimed'), id) or ''

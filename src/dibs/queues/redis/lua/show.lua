@@ -1,5 +1,5 @@
 -- ARGV: id or key. Returns the task's view, its history, when its lease runs out, its worker's record, what it waits
--- for with their states (flat), and why the queue is paused (nothing when it is not).
+-- for with their states (flat), why the queue is paused (nothing when it is not), and the time.
 local id = resolve(ARGV[1])
 local cell = id and read(id)
 if not cell then
@@ -19,4 +19,4 @@ for _, ref in ipairs(waits_for(cell)) do
 end
 local paused = redis.call('HGET', at('meta'), 'paused')
 return { view(id), redis.call('LRANGE', base .. ':history:' .. id, 0, -1), ends, worker, waits,
-  paused and { paused } or {} }
+  paused and { paused } or {}, whole(now()) }

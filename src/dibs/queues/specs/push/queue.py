@@ -13,7 +13,7 @@ from dibs.clock import iso
 from dibs.errors import StorageError
 from dibs.git.branch import Branch
 from dibs.git.repository import Repository
-from dibs.lease import Held
+from dibs.lease import Held, Record
 from dibs.liveness import Watch
 from dibs.queues.held import Lease
 from dibs.queues.lockfiles.lockqueue import Upkeep
@@ -39,6 +39,7 @@ class PushQueue(SpecsQueue):
     upkeep_seconds = 5.0
     idle_upkeep_seconds = 1.0
     _tip: TipPages
+    _push_steps: PushSteps
 
     def _make_pages(self, settings: Settings) -> tuple[Pages, Callable[[], Listing]]:
         branch = Branch(
@@ -50,7 +51,7 @@ class PushQueue(SpecsQueue):
     def _make_steps(self, settings: Settings) -> tuple[Ledger, SpecSteps, Upkeep]:
         store, leases = self._store, self._leases
         pasts = Pasts(store, leases, dict.fromkeys(State, KEPT))
-        steps = PushSteps(
+        self._push_steps = steps = PushSteps(
             store, leases, pasts, self._tip, self._met, self.clock, self.rng, settings.limits, stale=settings.stale
         )
         locks = LockRecovery(store, leases, self._watch, steps, host=self.host, stale=settings.stale)
@@ -65,6 +66,11 @@ class PushQueue(SpecsQueue):
         super().close()
         if self._team_memory is not None:
             self._team_memory.keep()
+
+    def _settled(self, task_id: str, record: Record) -> bool:
+        """Its commit is on the branch: else the push may still be under way, and would claim what was given back."""
+        self._tip.refresh()
+        return self._push_steps.shows(task_id, record)
 
     # A sign of life for others, long before they could take a claim for void
 

@@ -59,15 +59,16 @@ class PushSteps(Steps):
         somebody has taken it away."""
         with suppress(BadInput, Changed, Busy):
             found = self._leases.read(lock_key(task_id))
-            if found is None or not found.record.cell.epoch or self._shows(task_id, found.record):
+            if found is None or not found.record.cell.epoch or self.shows(task_id, found.record):
                 return
             with self._store.locked(lock_key(task_id), found.version, patience=0.0) as lock:
                 self._pages.refresh()
-                if not self._shows(task_id, found.record):
+                if not self.shows(task_id, found.record):
                     self._settle(task_id, self._readable(task_id), found.record, self._pasts.read(task_id))
                     lock.delete()
 
-    def _shows(self, task_id: str, record: Record) -> bool:
+    def shows(self, task_id: str, record: Record) -> bool:
+        """Whether the branch, as of the last look, shows this claim."""
         page = self._readable(task_id)
         return page is not None and not self.lost(page, record)
 
