@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from waiting import PATIENCE
+
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
 
@@ -50,7 +52,7 @@ def dibs(tmp_path: Path) -> Run:
             capture_output=True,
             cwd=cwd,
             env=environment(**(env or {})),
-            timeout=60,
+            timeout=PATIENCE,
         )
         result = Result(done)
         assert "Traceback" not in result.err, result

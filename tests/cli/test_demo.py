@@ -10,6 +10,7 @@ import pytest
 import dibs as library
 from dibs.cli.demoledger import Ledger
 from dibs.host import process_state
+from waiting import PATIENCE
 
 from .conftest import PROGRAM, Run, environment
 
@@ -56,7 +57,7 @@ def test_interrupted_it_takes_everything_down(tmp_path: Path) -> None:
     sessions = [name.rsplit("-", 2)[1] for name in os.listdir(folder / "queue" / "workers")]
     process.terminate()
     process.stdout.read()
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE) == 130
     process.stdout.close()
     assert sessions and not any(process_state(int(pid))[0] not in "-ZX" for pid in sessions)
     assert list(tmp_path.iterdir()) == []

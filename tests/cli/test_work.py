@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,19 +14,11 @@ import dibs as library
 from dibs.host import process_state
 from dibs.queues.queue import Queue
 from dibs.states import State
+from waiting import PATIENCE, until
 
 from .conftest import PROGRAM, Run, environment
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
-PATIENCE = 30.0
-
-
-def until(condition: Callable[[], Any], what: str) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited {PATIENCE:g} s for {what}"
-        time.sleep(0.005)
-    return value
 
 
 def words(path: Path) -> list[str]:
@@ -159,7 +150,7 @@ def test_a_command_that_fits_no_task_uses_up_no_more_than_one(dibs: Run, queue: 
 def test_first_signal_finishes_what_is_in_hand(queue: Queue, start: Start, tmp_path: Path) -> None:
     queue.push_many(range(5))
     process = start("-j", "2", "--", "sh", "-c", "echo $$ >> pids; sleep 0.6")
-    until(lambda: len(words(tmp_path / "pids")) == 2, "two tasks to start")
+    until(lambda: len(words(tmp_path / "pids")), "two tasks to start", equals=2)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err

@@ -9,9 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.examples.conftest import EXAMPLES, Start, alive, until
+from tests.examples.conftest import EXAMPLES, Start, alive
 
 import dibs
+from waiting import PATIENCE, until
 
 COREUTILS = (
     "cat", "cut", "date", "head", "ls", "mkdir", "mktemp", "mv", "od", "printf", "readlink", "rm", "shuf", "sleep",
@@ -76,12 +77,12 @@ def test_a_killed_python_worker_is_taken_over_by_a_shell_worker(
 ) -> None:
     task = queue.push("long")
     holder = start(sys.executable, "-c", HOLD_FOR_EVER, url)
-    until(lambda: queue.get(task.id).state == "claimed")
+    until(lambda: queue.get(task.id).state, equals="claimed")
     holder.kill()
 
     worker = shell_worker("-n", 1, "--", "true")
 
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     done = queue.detail(task.id)
     assert (done.task.state, done.task.epoch, done.task.deaths) == ("completed", 2, 1)
     assert [event.what for event in done.history] == ["died"]
@@ -112,9 +113,9 @@ def test_a_stopped_shell_worker_loses_its_task_and_its_late_finish_is_refused(
 def test_heartbeats_keep_a_task_longer_than_its_ttl(queue: dibs.Queue, shell_worker: Start) -> None:
     task = queue.push("long")
     worker = shell_worker("-t", 2, "-n", 1, "--", "sleep", "5")
-    until(lambda: queue.get(task.id).state == "claimed")
+    until(lambda: queue.get(task.id).state, equals="claimed")
     assert queue.claim(wait=4) is None
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert (queue.get(task.id).state, queue.get(task.id).epoch) == ("completed", 1)
 
 
@@ -123,8 +124,8 @@ def test_a_failing_command_is_retried_after_a_while_and_then_dead_lettered(
 ) -> None:
     task = queue.push("bad", max_attempts=2)
     shell_worker("--", "sh", "-c", "exit 7")
-    until(lambda: queue.get(task.id).state == "scheduled")
-    until(lambda: queue.get(task.id).state == "failed")
+    until(lambda: queue.get(task.id).state, equals="scheduled")
+    until(lambda: queue.get(task.id).state, equals="failed")
     detail = queue.detail(task.id)
     assert (detail.task.epoch, detail.task.attempts, detail.error) == (2, 2, "exit status 7")
     assert [event.what for event in detail.history] == ["failed", "failed"]
@@ -133,14 +134,14 @@ def test_a_failing_command_is_retried_after_a_while_and_then_dead_lettered(
 def test_a_command_past_max_runtime_is_ended(queue: dibs.Queue, shell_worker: Start) -> None:
     task = queue.push("slow", max_runtime=0.5, max_attempts=1)
     worker = shell_worker("-n", 1, "--", "sleep", "600")
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert queue.get(task.id).state == "failed"
 
 
 def test_higher_priority_comes_first(queue: dibs.Queue, shell_worker: Start, tmp_path: Path) -> None:
     tasks = [queue.push(name, priority=name, project=name) for name in ("low", "critical", "normal")]
     worker = shell_worker("-e", "--", "sh", "-c", f'echo "$DIBS_ID" >>{tmp_path}/order')
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert Path(tmp_path, "order").read_text().split() == [tasks[n].id for n in (1, 2, 0)]
 
 
@@ -159,7 +160,7 @@ def test_a_signal_finishes_what_is_in_hand_and_a_second_gives_it_back(
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     worker = shell_worker("--", "sh", "-c", f"read line <{gate}")
-    until(lambda: queue.stats().states["claimed"] == 1)
+    until(lambda: queue.stats().states["claimed"], equals=1)
     (held,) = queue.tasks("claimed")
     worker.terminate()
     assert worker.stderr is not None
@@ -169,7 +170,7 @@ def test_a_signal_finishes_what_is_in_hand_and_a_second_gives_it_back(
     else:
         worker.terminate()
 
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert (queue.get(held.id).state, queue.get(held.id).epoch) == (state, epoch)
     assert sum(queue.get(task.id).epoch for task in tasks) == 1, "nothing was claimed after the signal"
     assert not list(Path(queue.url, "workers").iterdir())

@@ -14,6 +14,7 @@ import pytest
 from dibs.cli.reference import FIELDS
 from dibs.index.compactor import Compactor
 from dibs.index.index import Index
+from waiting import PATIENCE
 
 
 def dibs(*words: str, given: str = "", code: int = 0) -> str:
@@ -156,7 +157,7 @@ with dibs.Index({folder!r}, fields=["a"]) as index:
     except dibs.DibsError as error:
         print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.startswith("MissingExtra") and "pip install 'dibs[index]'" in done.stdout, done.stderr
 
 

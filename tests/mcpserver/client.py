@@ -4,8 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 import dibs
 from dibs.queues.queue import Queue
+from waiting import PATIENCE
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
-PATIENCE = 20.0
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -116,15 +115,6 @@ class Raw:
 
     def ended(self) -> int:
         return self.process.wait(timeout=PATIENCE)
-
-
-def eventually(found: Callable[[], Any]) -> Any:
-    """What `found` returns once that is true; it is asked again until then."""
-    until = time.monotonic() + PATIENCE
-    while not (value := found()):
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.02)
-    return value
 
 
 def queue_in(folder: Path, name: str = "q", tasks: int = 0) -> Queue:

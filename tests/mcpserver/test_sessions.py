@@ -11,8 +11,9 @@ import pytest
 
 from dibs.host import process_state
 from dibs.states import State
+from waiting import PATIENCE, until
 
-from .client import PATIENCE, Raw, connected, eventually, queue_in
+from .client import Raw, connected, queue_in
 
 
 def test_a_claim_is_kept_beyond_its_ttl_and_released_at_the_end(tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_a_claim_is_kept_beyond_its_ttl_and_released_at_the_end(tmp_path: Path) 
                 latest = detail.claim.heartbeat_at
                 return latest > first.heartbeat_at + 1.5 * first.ttl
 
-            await asyncio.to_thread(eventually, beaten)
+            await asyncio.to_thread(until, beaten)
             other = queue.claim()  # looks for what has expired, and finds only the other task
             assert other is not None
             assert other.id != claimed["id"]
@@ -86,7 +87,7 @@ def test_claims_of_a_killed_server_are_given_back_by_the_heart(tmp_path: Path) -
         claimed = client.call("claim_task", ttl=3600)["task"]
         client.process.kill()
         client.process.wait()
-        eventually(lambda: queue.get(claimed["id"]).state is State.READY)
+        until(lambda: queue.get(claimed["id"]).state, equals=State.READY)
     task = queue.get(claimed["id"])
     assert (task.attempts, task.deaths) == (0, 1)
 
@@ -101,7 +102,7 @@ def test_what_was_taken_over_cannot_be_finished(tmp_path: Path) -> None:
             server = await call.pid(claimed["id"])
             os.kill(server, signal.SIGSTOP)  # as on a laptop that is shut: nobody beats for it
             try:
-                taken = await asyncio.to_thread(eventually, queue.claim)
+                taken = await asyncio.to_thread(until, queue.claim)
             finally:
                 os.kill(server, signal.SIGCONT)
             assert (taken.id, taken.epoch) == (claimed["id"], 2)
@@ -156,7 +157,7 @@ def test_a_second_signal_ends_it_at_once_and_the_heart_gives_back(tmp_path: Path
                 client.process.send_signal(signal.SIGTERM)
                 client.process.send_signal(signal.SIGHUP)
                 assert client.ended() == 128 + signal.SIGHUP
-        eventually(lambda: queue.get(claimed["id"]).state is State.READY)
+        until(lambda: queue.get(claimed["id"]).state, equals=State.READY)
 
 
 def test_two_clients_race_and_each_task_goes_to_one(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from dibs.states import State
 from dibs.testing import ManualClock
 from servers.faults import Fault, Rule
 from servers.proxy import FaultProxy
+from waiting import until
 
 Url = Callable[..., str]
 WAYS = ("mirror", "manifest", "queue")
@@ -167,13 +167,6 @@ def locked(file: Path) -> bool:
         return True
     finally:
         os.close(descriptor)
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])

@@ -22,19 +22,13 @@ from dibs.stores.objects import ObjectStore
 from servers.faults import Fault, Rule
 from servers.proxy import FaultProxy
 from servers.server import Server
+from waiting import PATIENCE, until
 
 Url = Callable[..., str]
 
 
 def completed(queue: Queue) -> int:
     return queue.stats().states[State.COMPLETED]
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.1)
 
 
 def test_a_listing_that_broke_off_goes_on_or_gives_up(seaweed: Server, bucket: str, proxy: FaultProxy) -> None:
@@ -115,9 +109,9 @@ def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy, tmp_path: Path
         assert completed(direct) <= before
         assert direct.stats().states[State.CLAIMED] <= 2
         proxy.mend()
-        until(lambda: completed(direct) == 30)
+        until(lambda: completed(direct), equals=30)
         worker.terminate()
-        out, _ = worker.communicate(timeout=60)
+        out, _ = worker.communicate(timeout=PATIENCE)
     finally:
         worker.kill()
         worker.wait()

@@ -12,6 +12,7 @@ import dibs
 from dibs.errors import BadInput, StorageError
 from servers.proxy import FaultProxy
 from servers.server import READER, Server
+from waiting import PATIENCE
 
 Url = Callable[..., str]
 
@@ -113,7 +114,7 @@ def test_a_worker_frozen_past_its_lease_is_refused(url: Url) -> None:
     lease = queue.claim(wait=30)
     assert lease is not None and lease.epoch == 2
     worker.send_signal(signal.SIGCONT)
-    out, _ = worker.communicate("\n", timeout=30)
+    out, _ = worker.communicate("\n", timeout=PATIENCE)
     assert out == "refused\n"
     lease.complete()
 

@@ -17,6 +17,7 @@ from dibs.queues.postgres import PostgresQueue
 from dibs.queues.postgres.schema import VERSION
 from postgres.places import url
 from servers.server import Server
+from waiting import PATIENCE
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
@@ -99,4 +100,4 @@ def test_an_idle_worker_stops_at_once_when_told(queue: PostgresQueue, place: str
     while queue.get(task.id).state != "completed":
         time.sleep(0.01)
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=30) == 0
+    assert worker.wait(PATIENCE) == 0

@@ -21,6 +21,7 @@ from dibs.syncing import sync
 from dibs.task import NewTask
 from moving.places import fill, look
 from postgres.conftest import Open
+from waiting import PATIENCE
 
 SENT = {"failed": 1, "scheduled": 2, "ready": 4, "blocked": 2}
 
@@ -210,10 +211,10 @@ def test_workers_and_movers_all_at_once(queue: PostgresQueue, open_queue: Open, 
         movers = [pool.submit(carry, *map(open_queue, places)) for _ in range(2)]
         try:
             for mover in movers:
-                mover.result(60)
+                mover.result(PATIENCE)
             move(*map(open_queue, places), follow=True)  # what one saw as moved on, when both met
         finally:
             moved.set()
-        done = Counter(task_id for worker in workers for task_id in worker.result(60))
+        done = Counter(task_id for worker in workers for task_id in worker.result(PATIENCE))
     assert done == Counter(ids)
     assert open_queue(places[1]).stats().states["completed"] > 0

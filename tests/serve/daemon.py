@@ -15,6 +15,7 @@ from dibs.serve.gatehouse import Gatehouse
 from dibs.serve.house import House
 from dibs.serve.running import Running, listen_tcp, listen_unix
 from dibs.serve.tokens import Tokens
+from waiting import PATIENCE
 
 TOKEN = "a-token-for-the-tests"
 READ_TOKEN = "one-that-may-only-look"
@@ -49,7 +50,7 @@ class Daemon:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
-        assert self._started.wait(30)
+        assert self._started.wait(PATIENCE)
 
     @property
     def url(self) -> str:
@@ -73,5 +74,5 @@ class Daemon:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._running.stop)
         self._loop.call_soon_threadsafe(self._running.stop)
-        self._thread.join(30)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()

@@ -18,7 +18,8 @@ from dibs.serve.journals import Journals
 from serve.daemon import TOKEN, Daemon
 from serve.process import PROGRAM, Process
 from serve.test_journal import crash
-from serve.test_sessions import hold, until
+from serve.test_sessions import hold
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_of_two_workers_the_one_that_died_with_the_daemon_gives_back(serving: Pr
         assert mine is not None
         holder = hold(serving.url("q"))
         journal = next((quick_folder / "q" / "workers").glob("*.claims"))
-        until(lambda: journal.read_text().count('["@"') == 2)
+        until(lambda: journal.read_text().count('["@"'), equals=2)
         os.kill(holder.pid, signal.SIGKILL)
         serving.kill()
         holder.communicate()
@@ -179,7 +180,7 @@ def test_who_had_finished_and_left_before_a_crash_is_not_missed(
     crash(journal)
     first.stop()
     second = start(grace=0.1, journals=journals)
-    assert over.wait(30)
+    assert over.wait(PATIENCE)
     assert second.logged == []
 
 

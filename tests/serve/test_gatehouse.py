@@ -15,6 +15,7 @@ from dibs.serve import tokens
 from dibs.serve.running import listen_unix, split_listen
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
+from waiting import PATIENCE
 
 STATS = "/v1/queues/q/stats"
 
@@ -37,7 +38,7 @@ def test_a_token_that_may_only_look_changes_nothing(ask: Ask) -> None:
 
 def test_each_request_of_a_connection_shows_who_asks(daemon: Daemon) -> None:
     """What was found out about one request counts for no other."""
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
 
     def status(path: str, token: str | None, method: str = "GET", host: str = "localhost") -> int:
         headers = {"Host": host, **({"Authorization": f"Bearer {token}"} if token else {})}

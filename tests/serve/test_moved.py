@@ -18,8 +18,8 @@ from postgres.places import migrated, url
 from postgres.relay import Relay
 from serve.daemon import Daemon
 from serve.test_both_die import stream
-from serve.test_sessions import until
 from servers.server import Server
+from waiting import until
 
 TTL = 6.0
 Pair = tuple[Daemon, Daemon]
@@ -122,7 +122,7 @@ def test_a_client_that_changes_over_renews_at_once(pair: Pair) -> None:
         until(lambda: one.house.counters["q"].sessions.here(name))
         relay.target = ("127.0.0.1", two.port)
         relay.cut_all()
-        until(lambda: one.house.counters["q"].desk.ties.of(name) == [])
+        until(lambda: one.house.counters["q"].desk.ties.of(name), equals=[])
         assert one.logged == []
         lease.complete("kept")
         found = queue.detail(lease.id)

@@ -11,7 +11,8 @@ from cli.conftest import PROGRAM, Run, environment
 from cli.conftest import dibs as dibs  # the fixture
 from dibs.specs.frontmatter import read
 from dibs.states import State
-from specs.spec_folder import PENDING, Folder, until
+from specs.spec_folder import PENDING, Folder
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ def test_of_several_who_claim_the_same_at_once_one_gets_it(folder: Folder) -> No
     started = [
         subprocess.Popen(command, cwd=folder.root, env=environment(), stdout=quiet, stderr=pipe) for _ in range(4)
     ]
-    said = [(process.communicate(timeout=60)[1], process.returncode) for process in started]
+    said = [(process.communicate(timeout=PATIENCE)[1], process.returncode) for process in started]
     assert sorted(code for _, code in said) == [0, 1, 1, 1]
     assert sum(b"held by" in words for words, _ in said) == 3
     assert folder.open().get("a").epoch == 1

@@ -14,8 +14,7 @@ import pytest
 
 from cli.conftest import PROGRAM, environment
 from dibs.clock import SYSTEM, iso
-
-PATIENCE = 30.0
+from waiting import PATIENCE
 
 
 def write(folder: Path, name: str, *lines: str) -> None:

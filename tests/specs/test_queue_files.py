@@ -16,7 +16,8 @@ from dibs.queues.lockfiles.past import Pasts
 from dibs.queues.specs import SpecsQueue
 from dibs.specs.frontmatter import read
 from dibs.states import State
-from specs.spec_folder import PENDING, Folder, all_taken, taken, until
+from specs.spec_folder import PENDING, Folder, all_taken, taken
+from waiting import until
 
 OURS = (b"status", b"started_by", b"started_at", b"completed_at", b"attempts", b"error", b"not_before")
 

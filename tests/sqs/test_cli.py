@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,14 @@ import pytest
 
 from dibs.queues.sqs import SqsQueue
 from sqs.conftest import Open
+from waiting import PATIENCE, until
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
 
 class Done:
     def __init__(self, *words: str) -> None:
-        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60, env=environment())
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, env=environment())
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
         assert "Traceback" not in self.err, self.err
 
@@ -91,10 +91,7 @@ def test_a_killed_workers_task_goes_to_another(
         env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
-        deadline = time.monotonic() + 20
-        while not log.exists() or not log.read_text().endswith("\n"):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: log.exists() and log.read_text().endswith("\n"), "the command to run")
         runner = int(log.read_text().split()[0])
         if victim == "all":
             os.kill(worker.pid, signal.SIGKILL)

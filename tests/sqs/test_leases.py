@@ -21,6 +21,7 @@ from dibs.queues.sqs import SqsQueue
 from dibs.queues.sqs.steps import deadline
 from sqs.conftest import Open
 from sqs.server import Server
+from waiting import PATIENCE
 
 VERBS: dict[str, Callable[[Lease], None]] = {
     "renew": lambda lease: lease.renew(),
@@ -120,7 +121,7 @@ def test_another_process_of_the_host_takes_a_lease_up(queue: SqsQueue, url: str)
         "lease = dibs.open(sys.argv[1]).lease(sys.argv[2], 1)\n"
         "lease.renew(); lease.complete(); print(lease.payload)"
     )
-    done = subprocess.run([sys.executable, "-c", code, url, task.id], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code, url, task.id], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == "{'n': 1}\n", done.stderr
     with pytest.raises(LeaseLost, match=task.id):
         lease.complete()
@@ -259,7 +260,7 @@ def test_a_frozen_worker_that_thaws_is_refused(queue: SqsQueue, url: str) -> Non
     lease = one(queue, wait=15)
     assert (lease.id, lease.epoch) == (task.id, 2)
     worker.send_signal(signal.SIGCONT)
-    assert worker.communicate("go on\n", timeout=30)[0] == "refused\n"
+    assert worker.communicate("go on\n", timeout=PATIENCE)[0] == "refused\n"
     lease.complete()
     assert queue.stats().total == 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import dibs
 from dibs.clock import SYSTEM
+from waiting import PATIENCE
 
 WORK = """
 import os, sys
@@ -61,7 +62,7 @@ def test_killed_workers_lose_nothing_and_complete_nothing_twice(tmp_path: Path) 
             workers[victim].wait()
             workers[victim] = start(url, log)
         for worker in workers:
-            assert worker.wait(timeout=60) == 0
+            assert worker.wait(PATIENCE) == 0
     finally:
         for worker in workers:
             worker.kill()
@@ -87,7 +88,7 @@ def test_stale_leases_are_taken_over_once(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code, url], check=True)
     workers = [start(url, log) for _ in range(8)]
     for worker in workers:
-        assert worker.wait(timeout=60) == 0
+        assert worker.wait(PATIENCE) == 0
     claims, completed = read(log)
     tasks = [f"{number % 3}/{number}" for number in range(300)]
     assert claims == Counter(f"{task} 2" for task in tasks)

@@ -1,11 +1,10 @@
-"""Queues in the test's own folder, functions to call, and waiting without sleeping."""
+"""Queues in the test's own folder, and functions to call."""
 
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,6 @@ import dibs
 from dibs.queues.queue import Queue
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
-
-PATIENCE = 30.0
-
-
-def until(condition: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
-    """Look until the condition holds; fails when that takes too long."""
-    end = time.monotonic() + seconds
-    while True:
-        if value := condition():
-            return value
-        assert time.monotonic() < end, f"waited {seconds:g} s for {what}"
-        time.sleep(0.005)
 
 
 def alive(pid: int) -> bool:

@@ -18,8 +18,9 @@ from dibs.testing import ManualClock
 from dibs.worker.batch import LONG_SECONDS, Batch
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
+from waiting import until
 
-from .conftest import lines, until
+from .conftest import lines
 
 Supervise = Callable[..., Supervisor]
 Module = Callable[[str], None]
@@ -68,7 +69,7 @@ def test_nothing_waits_behind_one_that_takes_long(queue: Queue, module: Module, 
     module("import time\ndef run(n): time.sleep(60 if n == 2 else 0)")
     tasks = queue.push_many(range(10))
     supervisor = supervise(call="jobs:run", batch=10, ttl=60.0)
-    until(lambda: counts(queue) == {"completed": 2, "claimed": 1, "ready": 7}, "the rest to be given back")
+    until(lambda: counts(queue), "the rest to be given back", equals={"completed": 2, "claimed": 1, "ready": 7})
     assert queue.get(tasks[2].id).state is State.CLAIMED
     assert all(task.attempts == task.deaths == 0 for task in queue.tasks("ready"))
     supervisor.kill()

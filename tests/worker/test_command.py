@@ -16,8 +16,9 @@ from dibs.worker.board import new_board
 from dibs.worker.child import ERR_BYTES, OUT_BYTES
 from dibs.worker.command import CommandWork, last_json
 from dibs.worker.work import Done, Failed, GivenUp
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, until
+from .conftest import alive, lines
 
 Do = Callable[..., Done | Failed | GivenUp]
 
@@ -155,10 +156,10 @@ def test_abandoned_from_another_thread(take: Callable[[Any], Lease], tmp_path: P
     thread = threading.Thread(target=lambda: outcomes.append(work.do(lease, slot, None)))
     thread.start()
     pid = int(until(lambda: lines(tmp_path / "pid"), "the command to start")[0])
-    until(lambda: slot.doing().group == pid, "its group on the board")  # type: ignore[union-attr]
+    until(lambda: slot.doing().group, "its group on the board", equals=pid)  # type: ignore[union-attr]
     work.abandon("another task", "not this one")
     work.abandon(lease.id, "its lease was lost")
-    thread.join(10)
+    thread.join(PATIENCE)
     assert outcomes == [GivenUp("its lease was lost")]
     assert not alive(pid)
     assert slot.doing().group == 0  # type: ignore[union-attr]

@@ -12,8 +12,9 @@ from dibs.queues.queue import Queue
 from dibs.states import State
 from dibs.worker.runner import SHOWN_TTL
 from dibs.worker.supervisor import Supervisor
+from waiting import until
 
-from .conftest import alive, lines, until
+from .conftest import alive, lines
 
 Supervise = Callable[..., Supervisor]
 
@@ -45,7 +46,7 @@ def test_drains_with_the_path_as_argument(queue: Queue, supervise: Supervise, tm
 @pytest.mark.parametrize(("ttl", "seconds"), [(0.8, "2.5"), (SHOWN_TTL, "5.5")])
 def test_lease_is_kept_past_several_ttls(queue: Queue, supervise: Supervise, ttl: float, seconds: str) -> None:
     supervisor = supervise(workers=6, threads=True, command=("sleep", seconds), until_empty=True, ttl=ttl)
-    until(lambda: len(supervisor.hands[0].in_hand()) == 6, "all to start")
+    until(lambda: len(supervisor.hands[0].in_hand()), "all to start", equals=6)
     while not supervisor.ended.is_set():
         assert queue.claim(ttl=ttl) is None, "taken from a worker that works"
     assert supervisor.totals().completed == 6

@@ -13,8 +13,9 @@ import dibs
 from dibs.errors import LeaseLost
 from dibs.queues.queue import Queue
 from dibs.states import State
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, until
+from .conftest import alive, lines
 
 Program = Callable[..., Any]
 WORKER = """
@@ -53,11 +54,11 @@ with queue.claim(ttl=0.8) as lease:
     ctypes.PyDLL(None).usleep(2_500_000)
 note("out")
 """)
-    until(lambda: log() == ["in"], "the worker to start")
+    until(lambda: log(), "the worker to start", equals=["in"])
     while log() != ["in", "out"]:
         assert queue.claim(ttl=0.8) is None, "taken from a worker that works"
         assert process.poll() is None or log() == ["in", "out"], "the worker died"
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     (task,) = queue.tasks()
     assert (task.state, task.epoch) == (State.COMPLETED, 1)
 
@@ -80,7 +81,7 @@ with lease: note("in", lease.epoch, lease.held)
     while len(log()) < 2:
         assert other.claim() is None
         assert process.poll() is None or len(log()) == 2
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["claimed", "in 1 True"]
 
 
@@ -95,12 +96,12 @@ try:
 except LeaseLost:
     note("refused")
 """)
-    until(lambda: log() == ["in"], "the worker to start")
+    until(lambda: log(), "the worker to start", equals=["in"])
     os.kill(process.pid, signal.SIGSTOP)
     lease = until(lambda: queue.claim(ttl=30), "the lease to run out")
     assert lease.epoch == 2
     os.kill(process.pid, signal.SIGCONT)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["in", "not held", "refused"]
     lease.complete("second")
     assert queue.detail(lease.id).result == "second"
@@ -116,12 +117,12 @@ try:
 except LeaseLost:
     note("refused")
 """)
-    until(lambda: log() == ["in"], "the worker to start")
+    until(lambda: log(), "the worker to start", equals=["in"])
     os.kill(process.pid, signal.SIGSTOP)
     (claim,) = queue.claimed()
     until(lambda: queue.clock.wall() > claim.expires_at + 1.0, "its TTL to pass")
     os.kill(process.pid, signal.SIGCONT)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["in", "refused"]
     assert queue.get(task.id).state is not State.COMPLETED
 
@@ -169,7 +170,7 @@ except LeaseLost:
     note("refused")
 """)
     lease = until(lambda: log() and queue.claim(), "it to be given to another")
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["in", "told False", "refused"]
     assert lease.task.attempts == 1
     assert "max_runtime" in queue.detail(lease.id).history[0].error
@@ -241,7 +242,7 @@ with queue.claim(ttl=30) as lease:
         os._exit(0)
     os.waitpid(child, 0)
 """)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["held True True"]
     assert queue.stats().states[State.COMPLETED] == 2
 

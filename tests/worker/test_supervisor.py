@@ -17,8 +17,9 @@ from dibs.task import NewTask
 from dibs.worker.guard import Ward
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, news, until
+from .conftest import alive, lines, news
 
 Supervise = Callable[..., Supervisor]
 Module = Callable[[str], str]
@@ -36,7 +37,7 @@ def counts(queue: Queue) -> dict[str, int]:
 
 
 def finished(supervisor: Supervisor) -> Supervisor:
-    assert supervisor.ended.wait(40), "the supervisor did not end"
+    assert supervisor.ended.wait(PATIENCE), "the supervisor did not end"
     supervisor.join()
     return supervisor
 
@@ -170,11 +171,11 @@ def test_stopped_runner_loses_its_task_and_works_on_when_it_wakes(
     lease = until(lambda: other.claim(ttl=30), "the lease to run out")
     assert (lease.id, lease.epoch) == (task.id, 2)
     os.kill(int(line), signal.SIGCONT)
-    until(lambda: supervisor.totals().lost == 1, "the late finish to be refused")
+    until(lambda: supervisor.totals().lost, "the late finish to be refused", equals=1)
     assert queue.get(task.id).state is State.CLAIMED
     lease.complete("second")
     queue.push(0)
-    until(lambda: supervisor.totals().completed == 1, "the woken worker to go on")
+    until(lambda: supervisor.totals().completed, "the woken worker to go on", equals=1)
     assert lines(tmp_path / "log") == [line, line], "it is the same process"
     assert "lost" in {event["event"] for event in news(supervisor)}
 
@@ -194,7 +195,7 @@ while True:
     queue.push("x")
     beats = tmp_path / "beats"
     supervisor = supervise(command=(sys.executable, str(source), str(beats)), ttl=30.0)
-    until(lambda: len({line.split()[0] for line in lines(beats)}) == 2, "both to beat")
+    until(lambda: len({line.split()[0] for line in lines(beats)}), "both to beat", equals=2)
     supervisor.stop()  # so that the task does not go back to this worker
     os.kill(supervisor.hands[0].pid, signal.SIGKILL)
     lease = until(lambda: other.claim(), "the task to be given back")
@@ -298,7 +299,7 @@ def test_kill_releases_what_is_in_hand(queue: Queue, module: Module, supervise: 
     module(NOTE + f"def slow(payload):\n    note({str(tmp_path / 'log')!r}, os.getpid())\n    time.sleep(60)")
     tasks = queue.push_many(range(2))
     supervisor = supervise(workers=2, call="jobs:slow", ttl=60.0)
-    until(lambda: len(lines(tmp_path / "log")) == 2, "both to be busy")
+    until(lambda: len(lines(tmp_path / "log")), "both to be busy", equals=2)
     supervisor.kill()
     finished(supervisor)
     for task in tasks:

@@ -14,7 +14,7 @@ from dibs.serve.dashboard.dashboard import Dashboard
 from dibs.task import NewTask
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
-from serve.test_sessions import until
+from waiting import PATIENCE, until
 
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 
@@ -164,10 +164,10 @@ def test_those_who_wait_for_tasks_are_counted(ask: Ask, daemon: Daemon) -> None:
     assert asks(ask, "claims?queue=q")["waiting"] == 0
     with dibs.open(daemon.url) as queue, ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(queue.claim, wait=60)
-        until(lambda: asks(ask, "claims?queue=q")["waiting"] == 1)
+        until(lambda: asks(ask, "claims?queue=q")["waiting"], equals=1)
         assert asks(ask, "tasks?queue=q&state=claimed")["waiting"] == 1
         queue.push("enough")
-        assert waiting.result(60) is not None
+        assert waiting.result(PATIENCE) is not None
 
 
 def test_who_works_on_what(ask: Ask, queue: Queue) -> None:
@@ -227,7 +227,7 @@ def test_series_and_mistakes(ask: Ask) -> None:
 def test_what_another_process_pushes_comes_as_an_event(queue: Queue, daemon: Daemon) -> None:
     import http.client
 
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", "/v1/dashboard/events", headers={"Authorization": f"Bearer {TOKEN}"})
     answer = connection.getresponse()
     assert answer.getheader("content-type") == "text/event-stream"
@@ -249,7 +249,7 @@ def test_what_another_process_pushes_comes_as_an_event(queue: Queue, daemon: Dae
 def test_a_daemon_that_stops_ends_the_streams(daemon: Daemon) -> None:
     import http.client
 
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", "/v1/dashboard/events", headers={"Authorization": f"Bearer {TOKEN}"})
     answer = connection.getresponse()
     assert answer.readline()
