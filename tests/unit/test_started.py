@@ -30,8 +30,8 @@ def test_what_a_run_ignores_is_not_ignored_by_what_it_starts(tmp_path: Path, wor
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
+    command = [sys.executable, "-m", "pytest", "-q", "-rP", "-c", os.devnull, "--rootdir", str(tmp_path), *words]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rP", "-c", os.devnull, "--rootdir", str(tmp_path), *words, str(tmp_path)],
-        env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=deaf,
-    )  # fmt: skip
+        [*command, str(tmp_path)], env=environment(), cwd=tmp_path, capture_output=True, text=True, preexec_fn=deaf
+    )
     assert "ignored: []" in run.stdout, run.stdout + run.stderr
