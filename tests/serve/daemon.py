@@ -1,6 +1,7 @@
 """A daemon in a thread of the test process."""
 
 import asyncio
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from dibs.serve.running import Running, listen_tcp, listen_unix
 from dibs.serve.tokens import Tokens
 from waiting import PATIENCE
 
-TOKEN = "a-token-for-the-tests"
+TOKEN = f"a-token-for-the-tests-{secrets.token_hex(8)}"  # no other process has it on its command line
 READ_TOKEN = "one-that-may-only-look"
 
 

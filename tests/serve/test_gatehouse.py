@@ -98,9 +98,7 @@ def test_half_open_and_slow_connections_starve_nobody(start: Callable[..., Daemo
     idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(100)]
     slow = socket.create_connection(("127.0.0.1", daemon.port))
     head = "POST /v1/queues/q/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
-    slow.sendall(
-        f"{head}Content-Type: application/json\r\nAuthorization: Bearer a-token-for-the-tests\r\n\r\n".encode()
-    )
+    slow.sendall(f"{head}Content-Type: application/json\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
     with dibs.open(daemon.url) as queue:
         queue.push(1)
         assert queue.claim() is not None

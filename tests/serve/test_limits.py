@@ -55,8 +55,18 @@ def test_who_is_too_fast_is_told_when_to_come_again(start: Callable[..., Daemon]
     assert daemon.house.metrics.counts["dibs_rate_limited_total"][()] == 1
 
 
-def test_a_client_waits_and_asks_again(start: Callable[..., Daemon]) -> None:
-    daemon = start(gate_rate=6.0)
+def test_a_client_waits_and_asks_again(start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, take = ManualClock(), Limits.take
+
+    def then_time_passes(self: Limits, who: str) -> None:
+        try:
+            take(self, who)
+        except Refusal as refusal:
+            clock.advance(refusal.retry_after or 0)
+            raise
+
+    monkeypatch.setattr(Limits, "take", then_time_passes)
+    daemon = start(gate_rate=6.0, gate_clock=clock)
     with dibs.open(daemon.url) as queue:
         queue.push_many(range(8))
         for _ in range(8):

@@ -63,8 +63,8 @@ def test_who_leaves_in_good_order_leaves_its_leases_to_expire(daemon: Daemon) ->
 
 
 def test_who_comes_back_within_the_grace_keeps_what_it_held(start: Callable[..., Daemon]) -> None:
-    """It waits for what would happen if the session were taken for dead."""
-    daemon = start(grace=2.0)
+    """Its burial, which would be in ten minutes, is called off."""
+    daemon = start(grace=600.0)
     sessions = daemon.house.counters["q"].sessions
     relay = Relay("127.0.0.1", daemon.port)
     with relay, dibs.open(f"http://127.0.0.1:{relay.port}/q?token={TOKEN}") as queue:
@@ -72,11 +72,15 @@ def test_who_comes_back_within_the_grace_keeps_what_it_held(start: Callable[...,
         lease = queue.claim(ttl=600)
         assert lease is not None
         until(lambda: connected(daemon), equals=1)
-        seen = sessions.begun
+        relay.away = True
         relay.cut_all()
-        until(lambda: sessions.begun > seen and connected(daemon) == 1)
+        (burial,) = until(lambda: list(sessions._burying.values()), "it to be missed")
+        relay.away = False
+        until(burial.done, "it to come back")
+        assert burial.cancelled()
+        assert (connected(daemon), sessions._burying) == (1, {})
         with dibs.open(daemon.url) as other:
-            assert other.claim(wait=3.0) is None
+            assert other.claim() is None
         lease.renew()
         lease.complete("kept")
 
