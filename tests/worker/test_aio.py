@@ -11,13 +11,13 @@ from dibs import aio
 from dibs.errors import LeaseLost, TaskNotFound
 from dibs.queues.queue import Queue
 from dibs.states import State
-from waiting import until
+from waiting import PATIENCE, until
 
 
 def run(make: Callable[[aio.Queue], Awaitable[Any]], url: str) -> Any:
     async def main() -> Any:
         async with aio.open(url) as queue:
-            return await asyncio.wait_for(make(queue), 30)
+            return await asyncio.wait_for(make(queue), PATIENCE)
 
     return asyncio.run(main())
 

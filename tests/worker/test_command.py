@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import dibs
+from dibs.clock import SYSTEM, SystemClock
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.worker.board import new_board
@@ -36,10 +38,8 @@ def take(queue: Queue) -> Callable[[Any], Lease]:
 
 @pytest.fixture
 def do(take: Callable[[Any], Lease]) -> Do:
-    def run(*command: str, payload: Any = None, limit: float | None = None) -> Done | Failed | GivenUp:
-        lease = take(payload)
-        end = None if limit is None else lease.queue.clock.boottime() + limit
-        return CommandWork(command).do(lease, new_board(1).slots[0], end)
+    def run(*command: str, payload: Any = None) -> Done | Failed | GivenUp:
+        return CommandWork(command).do(take(payload), new_board(1).slots[0], None)
 
     return run
 
@@ -126,11 +126,26 @@ def test_result_line_too_long_to_keep_fails(do: Do) -> None:
     assert "longer than" in outcome.error
 
 
-def test_time_limit_kills_the_whole_group(do: Do, tmp_path: Path) -> None:
+class Late(SystemClock):
+    """Ten minutes pass at once when there is this file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def boottime(self) -> float:  # type: ignore[override]
+        return SYSTEM.boottime() + (600.0 if self._path.exists() else 0.0)
+
+
+def test_time_limit_kills_the_whole_group(url: str, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    outcome = do("sh", "-c", f"sleep 60 & echo $! $$ > {pids}; echo working >&2; wait", limit=0.5)
+    script = f"sleep 60 & echo $! $$ > {pids}; echo working >&2; wait"
+    with dibs.open(url, clock=Late(pids)) as queue:
+        queue.push(None)
+        lease = queue.claim(ttl=3600)
+        assert lease is not None
+        outcome = CommandWork(["sh", "-c", script]).do(lease, new_board(1).slots[0], lease.since + 600)
     assert isinstance(outcome, Failed)
-    assert outcome.error.startswith("timed out after 0.5 s: working")
+    assert outcome.error.startswith("timed out after 600 s: working")
     for pid in lines(pids)[0].split():
         until(lambda pid=pid: not alive(int(pid)), "the group to die")
 
