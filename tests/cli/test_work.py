@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from dibs.host import process_state
 from dibs.queues.queue import Queue
 from dibs.states import State
 from waiting import PATIENCE, until
+from worker.conftest import NOTED, kept_beyond_ttl
 
 from .conftest import PROGRAM, Run, environment
 
@@ -148,8 +148,9 @@ def test_a_command_that_fits_no_task_uses_up_no_more_than_one(dibs: Run, queue: 
 
 
 def test_first_signal_finishes_what_is_in_hand(queue: Queue, start: Start, tmp_path: Path) -> None:
+    (tmp_path / "jobs.py").write_text(NOTED + "def slow(payload, lease): until_told(lease, 'pids')")
     queue.push_many(range(5))
-    process = start("-j", "2", "--", "sh", "-c", "echo $$ >> pids; sleep 0.6")
+    process = start("-j", "2", "--call", "jobs:slow")
     until(lambda: len(words(tmp_path / "pids")), "two tasks to start", equals=2)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
@@ -234,17 +235,16 @@ def test_a_reader_that_stops_reading_does_not_cost_leases(queue: Queue, start: S
     queue.push_many(["x" * 10] * 1500)
     slow = queue.push("slow", priority="low")
     (tmp_path / "jobs.py").write_text("""
-import time
+import os, time
 def some(payload):
     if payload == "slow":
         open("started", "w").close()
-        time.sleep(2)
+        while not os.path.exists("go"): time.sleep(0.01)
 """)
-    process = start("--ttl", "0.8", "--json", "--until-empty", "--call", "jobs:some")
+    process = start("--ttl", "1.8", "--json", "--until-empty", "--call", "jobs:some")
     until((tmp_path / "started").exists, "the slow task")
-    end = time.monotonic() + 1.8
-    while time.monotonic() < end:
-        assert queue.claim() is None
+    kept_beyond_ttl(queue, queue)
+    (tmp_path / "go").touch()
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert len(out.splitlines()) == 1501

@@ -15,7 +15,7 @@ from waiting import PATIENCE
 from .places import open_place
 
 TASKS = 400
-DEADLINE_SECONDS = 25.0
+DEADLINE_SECONDS = PATIENCE / 2
 
 
 @pytest.mark.parametrize(("one", "other"), [("file", "file"), ("stored", "file"), ("file", "memory")])

@@ -89,7 +89,7 @@ def test_create(
 def test_a_stalled_create_lands_after_another_has_won(
     seaweed: Server, bucket: str, proxy: FaultProxy, direct: Any, key: str
 ) -> None:
-    proxy.faults.stall_seconds = 0.5
+    proxy.faults.stall_seconds = 3.0
     proxy.faults.add(Rule(Fault.STALL, ("create",)))
     impatient = seaweed.store(bucket, endpoint=proxy.endpoint, timeout_seconds=0.1)
     with pytest.raises(GenericError, match="Timeout"):
