@@ -13,14 +13,18 @@ from tests.examples.conftest import EXAMPLES, Start, alive
 
 import dibs
 from waiting import PATIENCE, until
+from worker.conftest import kept_beyond_ttl
 
 COREUTILS = (
     "cat", "cut", "date", "head", "ls", "mkdir", "mktemp", "mv", "od", "printf", "readlink", "rm", "shuf", "sleep",
     "sort", "timeout", "touch", "tr", "true",
 )  # fmt: skip
 PYTHON_WORKER = """
-import sys, time, dibs
-for lease in dibs.open(sys.argv[1]).claims(wait=0.5):
+import os, sys, time, dibs
+queue = dibs.open(sys.argv[1])
+open(f"{sys.argv[3]}.{os.getpid()}", "w").close()
+while not os.path.exists(sys.argv[3]): time.sleep(0.01)
+for lease in queue.claims(wait=0.5):
     time.sleep(0.01)
     with open(sys.argv[2], "a") as log:
         log.write(f"{lease.id} {lease.epoch}\\n")
@@ -39,9 +43,12 @@ def test_shell_and_python_workers_drain_one_queue_together(
     queue = dibs.open(f"{url}?shards=1")  # so that all of them want the same tasks
     pushed = {task.id for task in queue.push_many([{"n": n} for n in range(300)])}
     log = tmp_path / "ran"
+    go = tmp_path / "go"
+    pythons = [start(sys.executable, "-c", PYTHON_WORKER, url, log, go) for _ in range(2)]
+    until(lambda: len(list(tmp_path.glob("go.*"))), "both to be ready", equals=2)
     shells = [shell_worker("-e", "--", "sh", "-c", f'echo "$DIBS_ID $DIBS_EPOCH" >>{log}') for _ in range(4)]
     until(lambda: queue.stats().states["completed"] >= 20)
-    pythons = [start(sys.executable, "-c", PYTHON_WORKER, url, log) for _ in range(2)]
+    go.touch()
     said = [process.communicate()[1] for process in (*shells, *pythons)]
 
     assert [process.returncode for process in (*shells, *pythons)] == [0] * 6, said
@@ -110,11 +117,14 @@ def test_a_stopped_shell_worker_loses_its_task_and_its_late_finish_is_refused(
     assert (done.task.state, done.task.epoch, done.result) == ("completed", 2, "by the second")
 
 
-def test_heartbeats_keep_a_task_longer_than_its_ttl(queue: dibs.Queue, shell_worker: Start) -> None:
+def test_heartbeats_keep_a_task_longer_than_its_ttl(queue: dibs.Queue, shell_worker: Start, tmp_path: Path) -> None:
     task = queue.push("long")
-    worker = shell_worker("-t", 2, "-n", 1, "--", "sleep", "5")
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    worker = shell_worker("-t", 4, "-n", 1, "--", "sh", "-c", f"read line <{gate}")
     until(lambda: queue.get(task.id).state, equals="claimed")
-    assert queue.claim(wait=4) is None
+    kept_beyond_ttl(queue, queue)
+    gate.write_text("go\n")
     assert worker.wait(PATIENCE) == 0
     assert (queue.get(task.id).state, queue.get(task.id).epoch) == ("completed", 1)
 
@@ -124,9 +134,10 @@ def test_a_failing_command_is_retried_after_a_while_and_then_dead_lettered(
 ) -> None:
     task = queue.push("bad", max_attempts=2)
     shell_worker("--", "sh", "-c", "exit 7")
-    until(lambda: queue.get(task.id).state, equals="scheduled")
     until(lambda: queue.get(task.id).state, equals="failed")
     detail = queue.detail(task.id)
+    first, second = detail.history
+    assert second.at - first.at >= queue.get(task.id).backoff * 0.5
     assert (detail.task.epoch, detail.task.attempts, detail.error) == (2, 2, "exit status 7")
     assert [event.what for event in detail.history] == ["failed", "failed"]
 

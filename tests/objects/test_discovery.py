@@ -1,7 +1,5 @@
 """The ways to find ready tasks in a bucket: what they ask of it, and what they withstand, with real processes."""
 
-import fcntl
-import os
 import signal
 import subprocess
 import sys
@@ -157,16 +155,8 @@ queue.claim()
 
 
 def locked(file: Path) -> bool:
-    if not file.exists():
-        return False
-    descriptor = os.open(file, os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
+    """Looked up, not tried: whoever tries holds the lock for a moment."""
+    return f":{file.stat().st_ino} " in Path("/proc/locks").read_text()
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
