@@ -22,7 +22,7 @@ def test_a_claim_is_kept_beyond_its_ttl_and_released_at_the_end(tmp_path: Path) 
 
     async def session() -> str:
         async with connected(tmp_path, "q") as call:
-            claimed = (await call("claim_task", ttl=2))["task"]
+            claimed = (await call("claim_task", ttl=4))["task"]
             first = queue.detail(claimed["id"]).claim
             assert first is not None
             latest = first.heartbeat_at

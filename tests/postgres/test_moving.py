@@ -86,9 +86,10 @@ def test_the_work_of_a_site_comes_down_and_goes_up(queue: PostgresQueue, place: 
 
 
 def test_to_follow_is_to_wait_for_what_is_held(queue: PostgresQueue, tmp_path: Path) -> None:
-    queue.push("silent", key="s")
+    queue.push("silent", key="s", priority="low")
     queue.push("released", key="r")
-    _, released = queue.claim_many(2, ttl=0.4)  # the first is never renewed: its time has to be over
+    released, silent = queue.claim(ttl=600), queue.claim(ttl=0.4)  # which is never renewed: its time has to be over
+    assert released is not None and silent is not None and silent.payload == "silent"
     released.release(0.1)
     with dibs.open(f"file:{tmp_path}/files?sync=off") as files:
         report = move(queue, files, follow=True)

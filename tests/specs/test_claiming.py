@@ -175,7 +175,7 @@ def test_a_claim_for_a_process_ends_with_it(dibs: Run, folder: Folder) -> None:
 def test_a_claim_ends_with_its_ttl(dibs: Run, folder: Folder) -> None:
     folder.add("a")
     assert dibs("specs", "claim", "a", "--ttl", "0.5s").code == 0
-    lease = folder.open().claim(wait=20)
+    lease = folder.open().claim(wait=60)
     assert lease is not None and lease.epoch == 2
     assert dibs("specs", "complete", "a", "--epoch", "1").code == 4
 

@@ -251,7 +251,7 @@ def test_what_died_is_given_back_though_somebody_saves(folder: Folder, monkeypat
     path = folder.add("a")
     folder.claim_and_die()
     with saved_within(monkeypatch, path, "saved\n"):
-        assert folder.open().claim(wait=10) is not None
+        assert folder.open().claim(wait=60) is not None
     assert path.read_text().endswith("# Title\nsaved\n")
 
 
@@ -337,7 +337,7 @@ def test_a_spec_that_is_broken_when_its_holder_dies_is_given_back_when_it_is_men
     assert queue.claim() is None
     assert path.read_bytes() == b"---\nstatus: [\n---\n"
     path.write_bytes(held)
-    lease = queue.claim(wait=10)
+    lease = queue.claim(wait=60)
     assert lease is not None and lease.epoch == 2
 
 

@@ -72,8 +72,8 @@ def test_two_workers_do_each_task_once(queue: SqsQueue, url: str, log: Path) -> 
 def test_a_worker_keeps_a_task_that_outlives_its_ttl_and_fails_what_fails(queue: SqsQueue, url: str, log: Path) -> None:
     queue.push("slow")
     queue.push("bad", max_attempts=1)
-    script = f'read p; echo "$p" >> {log}; case "$p" in *slow*) sleep 4;; *) exit 1;; esac'
-    done = Done("work", url, "--ttl", "2", "-j", "2", "--until-empty", "--", "sh", "-c", script)
+    script = f'read p; echo "$p" >> {log}; case "$p" in *slow*) sleep 7;; *) exit 1;; esac'
+    done = Done("work", url, "--ttl", "5", "-j", "2", "--until-empty", "--", "sh", "-c", script)
     assert done.code == 0, done.err
     assert sorted(log.read_text().split()) == ['"bad"', '"slow"']
     states = queue.stats().states
@@ -98,7 +98,7 @@ def test_a_killed_workers_task_goes_to_another(
         else:
             os.kill(worker.pid, signal.SIGTERM)  # it takes nothing more, and sees to what its runner leaves
         os.kill(runner, signal.SIGKILL)
-        lease = open_sqs().claim(wait=20)
+        lease = open_sqs().claim(wait=60)
         assert lease is not None
         assert (lease.id, lease.epoch) == (task.id, 2)
         lease.complete()

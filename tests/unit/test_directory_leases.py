@@ -23,7 +23,7 @@ def test_an_old_lease_does_not_complete_what_was_made_ready_again(folder: Folder
     queue = folder.open()
     sleeper = queue.claim(ttl=0.5)
     assert sleeper is not None
-    again = folder.open().claim(wait=5)
+    again = folder.open().claim(wait=60)
     assert again is not None and again.epoch == 2
     again.complete()
     (folder.done / "a").unlink()
@@ -86,7 +86,7 @@ def test_an_empty_lease_file_holds_nothing_for_long(folder: Folder) -> None:
     path.touch()
     assert queue.claim() is None
     os.utime(path, (OLD, OLD))
-    lease = folder.open().claim(wait=5)
+    lease = folder.open().claim(wait=60)
     assert lease is not None and lease.epoch == 1
 
 
@@ -102,7 +102,7 @@ def test_somebody_stopped_within_a_step_holds_up_one_task_only(folder: Folder) -
             SYSTEM.sleep(0.01)
         assert drain(folder.open()) == {"b": 1}
         assert folder.open().claim() is None
-    lease = folder.open().claim(wait=5)
+    lease = folder.open().claim(wait=60)
     assert lease is not None and (lease.id, lease.epoch) == ("a", 2)
 
 
