@@ -1,7 +1,6 @@
 """Clients of `dibs mcp`, run as a real process: the SDK's own, and one that writes lines by hand."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -12,15 +11,12 @@ from typing import Any
 from mcp import Client, StdioServerParameters, stdio_client
 
 import dibs
+from children import as_anywhere
 from dibs.queues.queue import Queue
 from waiting import PATIENCE
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
-
-
-def environment(**extra: str) -> dict[str, str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}
-    return {**clean, "PYTHONIOENCODING": "utf-8", **extra}
+environment = as_anywhere
 
 
 class Tools:

@@ -10,7 +10,6 @@ import socket
 GRPC = 10_000  # SeaweedFS listens on each port plus this, too
 _ALONE = range(10_000, 12_000)
 _WITH_GRPC = range(12_000, 22_000)
-_mine: list[socket.socket] = []  # the names of my ports, which the system gives to one process at a time
 
 
 def free() -> int:
@@ -39,11 +38,12 @@ def _is_free(port: int) -> bool:
 
 
 def _is_mine(port: int) -> bool:
+    """By a name that the system gives to one process at a time."""
     name = socket.socket(socket.AF_UNIX)
     try:
         name.bind(f"\0dibs-test-port-{port}")
     except OSError:
         name.close()
         return False
-    _mine.append(name)
+    name.detach()  # it stays open to the end
     return True
