@@ -60,7 +60,16 @@ def missed(daemon: Daemon) -> list[str]:
     """Sessions that ended without a word, once all have ended."""
     sessions = daemon.house.counters["q"].sessions
     until(lambda: sessions.begun and not sessions.connected)
-    return list(sessions._burying)
+    return burying(daemon)
+
+
+def burying(daemon: Daemon) -> list[str]:
+    """When the daemon is done with what it does at this moment."""
+    done = threading.Event()
+    assert daemon._loop is not None
+    daemon._loop.call_soon_threadsafe(done.set)
+    assert done.wait(PATIENCE)
+    return list(daemon.house.counters["q"].sessions._burying)
 
 
 def counts(queue: Queue) -> dict[str, int]:
@@ -219,12 +228,16 @@ def test_whoever_ends_in_good_order_says_so(
 def test_a_runner_that_gets_a_signal_of_its_own_ends_soon_and_says_so(
     daemon: Daemon, queue: Queue, working: Working
 ) -> None:
+    waiters = daemon.house.counters["q"].waiting._waiters
     supervisor = working()
     until(lambda: waiting(daemon), equals=1)
-    first = supervisor.hands[0].pid
-    os.kill(first, signal.SIGTERM)
-    until(lambda: supervisor.hands[0].pid not in (0, first) and waiting(daemon) == 1)
-    assert daemon.house.counters["q"].sessions._burying == {}
+    pid, (first,) = supervisor.hands[0].pid, list(waiters)
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: supervisor.hands[0].pid not in (0, pid), "another runner")
+    until(lambda: [waiter for waiter in list(waiters) if waiter is not first], "it to wait")
+    until(lambda: first not in list(waiters))
+    until(lambda: daemon.house.counters["q"].sessions.connected, equals=1)
+    assert burying(daemon) == []
 
 
 def test_who_keeps_leases_for_another_says_goodbye_too(daemon: Daemon) -> None:

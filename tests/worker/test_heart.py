@@ -96,7 +96,7 @@ def test_a_stopped_worker_loses_its_lease_and_is_refused(worker: Any, queue: Que
     queue.push("x")
     process = worker("""
 try:
-    with queue.claim(ttl=0.8) as lease:
+    with queue.claim(ttl=1.8) as lease:
         note("in")
         while lease.held: time.sleep(0.01)
         note("not held")
@@ -118,7 +118,7 @@ def test_a_lease_that_ran_out_is_refused_though_nobody_took_it(worker: Any, queu
     task = queue.push("x")
     process = worker("""
 try:
-    with queue.claim(ttl=0.8) as lease:
+    with queue.claim(ttl=1.8) as lease:
         note("in")
         while lease.state == "held": time.sleep(0.01)
 except LeaseLost:
