@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 180.0  # nobody waits as long unless something is wrong: a machine may be very busy
+LONG_PATIENCE = 900.0  # for what takes a minute on a machine that has nothing else to do
 _PAUSE = 0.01
 _ANYTHING_TRUE = object()
 

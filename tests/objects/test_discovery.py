@@ -18,7 +18,7 @@ from dibs.states import State
 from dibs.testing import ManualClock
 from servers.faults import Fault, Rule
 from servers.proxy import FaultProxy
-from waiting import until
+from waiting import LONG_PATIENCE, until
 
 Url = Callable[..., str]
 WAYS = ("mirror", "manifest", "queue")
@@ -127,7 +127,7 @@ def test_processes_share_the_work_and_the_listing(place: Url) -> None:
     direct = opened(place())
     ids = {task.id for task in direct.push_many(range(200))}
     runs = [drain(place(idle=0.5, upkeep=3600)) for _ in range(3)]
-    outs = [run.communicate("\n", timeout=120)[0] for run in runs]
+    outs = [run.communicate("\n", timeout=LONG_PATIENCE)[0] for run in runs]
     taken = Counter(line for out in outs for line in out.splitlines() if not line.startswith("listed"))
     assert set(taken) == ids and set(taken.values()) == {1}
     assert direct.stats().states[State.COMPLETED] == 200
@@ -139,7 +139,7 @@ def test_hosts_that_share_nothing_but_the_bucket_neither_lose_nor_double(url: Ur
     ids = {task.id for task in direct.push_many(range(200))}
     ways: list[dict[str, object]] = [{"mirror": f"{tmp_path}/{n}"} for n in range(2)] + [{"discover": "manifest"}, {}]
     runs = [drain(url(idle=0.5, upkeep=3600, **way)) for way in ways]
-    outs = [run.communicate("\n", timeout=120)[0] for run in runs]
+    outs = [run.communicate("\n", timeout=LONG_PATIENCE)[0] for run in runs]
     taken = Counter(line for out in outs for line in out.splitlines() if not line.startswith("listed"))
     assert set(taken) == ids and set(taken.values()) == {1}
     assert direct.stats().states[State.COMPLETED] == 200
