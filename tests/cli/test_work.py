@@ -212,7 +212,7 @@ def test_when_the_supervisor_is_stopped_commands_end_before_their_leases(
     queue: Queue, start: Start, tmp_path: Path
 ) -> None:
     queue.push("x")
-    process = start("--ttl", "1", "--", "sh", "-c", "echo $$ >> pids; sleep 60")
+    process = start("--ttl", "12", "--", "sh", "-c", "echo $$ >> pids; sleep 60")  # ended a tenth of it before
     (pid,) = until(lambda: words(tmp_path / "pids"), "the task to start")
     process.send_signal(signal.SIGSTOP)
     lease = until(lambda: queue.claim(), "the lease to run out")

@@ -73,7 +73,7 @@ def test_the_command_of_a_stopped_runner_is_dead_before_its_task_goes_on(
     queue: Queue, supervise: Supervise, tmp_path: Path
 ) -> None:
     """Though it was stopped before the supervisor had any reason to look after the lease."""
-    supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=SHOWN_TTL)
+    supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=12.0)
     (pid,) = until(lambda: lines(tmp_path / "pids"), "the command to start")
     (hand,) = supervisor.hands
     until(lambda: hand.ward and list(hand.ward.groups()), "the runner to name it")
