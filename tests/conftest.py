@@ -3,7 +3,9 @@
 import gc
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +21,17 @@ __all__ = ["moto", "postgres", "rclone", "redis_server", "seaweed", "valkey"]
 pytest.register_assert_rewrite("dibs.testing")
 gc.disable()  # until all tests are collected: they live as long as the process
 MEMORY = "/dev/shm"
+INHERITED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
+
+def hear(*_: object) -> None:
+    """Nothing is done: as if it were ignored."""
+
+
+if threading.current_thread() is threading.main_thread():
+    for number in INHERITED:
+        if signal.getsignal(number) is signal.SIG_IGN:  # nohup, or in the background of a script: what is started here
+            signal.signal(number, hear)  # would ignore it too; but a function is not inherited
 
 OPTIONAL = {
     "_strace.py": strace.works,

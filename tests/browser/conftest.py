@@ -13,8 +13,8 @@ from dibs.queues.queue import Queue
 from dibs.serve.dashboard.dashboard import Dashboard
 from serve.daemon import TOKEN, Daemon
 
-expect.set_options(timeout=15_000)
-LONGEST = 15_000.0  # milliseconds that anything may take to appear
+expect.set_options(timeout=60_000)
+LONGEST = 60_000.0  # milliseconds that anything may take to appear
 Opening = Callable[..., Page]
 
 

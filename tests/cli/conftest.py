@@ -1,7 +1,6 @@
 """The `dibs` program, run as a real process in an empty folder."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from children import as_anywhere
+from waiting import PATIENCE
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
@@ -31,9 +33,7 @@ class Result:
         return f"<exit {self.code}\nout: {self.out}\nerr: {self.err}>"
 
 
-def environment(**extra: str) -> dict[str, str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}
-    return {**clean, "PYTHONIOENCODING": "utf-8", **extra}
+environment = as_anywhere
 
 
 Run = Callable[..., Result]
@@ -50,7 +50,7 @@ def dibs(tmp_path: Path) -> Run:
             capture_output=True,
             cwd=cwd,
             env=environment(**(env or {})),
-            timeout=60,
+            timeout=PATIENCE,
         )
         result = Result(done)
         assert "Traceback" not in result.err, result

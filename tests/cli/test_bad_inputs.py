@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE
+
 from .conftest import PROGRAM, Run, environment
 
 ID = "0" * 32
@@ -122,7 +124,7 @@ def test_a_line_and_a_code(tmp_path: Path, words: list[str], code: int) -> None:
         cwd=tmp_path,
         env=environment(),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     err = done.stderr.decode()
     assert (done.returncode, done.stdout) == (code, b""), err
@@ -167,7 +169,7 @@ def test_a_reader_that_stops_early_is_no_error(dibs: Run, tmp_path: Path) -> Non
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(60) == 141
+        assert process.wait(PATIENCE) == 141
         assert process.stderr.read() == b""
 
 
@@ -183,7 +185,7 @@ def test_ctrl_c_is_130_and_silent(dibs: Run, tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, b"")
 
 
@@ -196,7 +198,7 @@ def test_closed_streams(dibs: Run, tmp_path: Path) -> None:
             cwd=tmp_path,
             env=environment(),
             capture_output=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         assert b"Traceback" not in done.stderr
         assert done.returncode in (1, 2)
@@ -215,7 +217,7 @@ def test_the_working_directory_is_gone(tmp_path: Path) -> None:
         cwd=tmp_path,
         env=environment(),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 2
     assert b"dibs: the working directory is gone" in done.stderr

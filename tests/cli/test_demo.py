@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 import dibs as library
+from dibs.cli.demo import Director
 from dibs.cli.demoledger import Ledger
 from dibs.host import process_state
+from dibs.worker.job import Job
+from dibs.worker.supervisor import Supervisor
+from waiting import PATIENCE, until
 
 from .conftest import PROGRAM, Run, environment
 
@@ -56,10 +60,42 @@ def test_interrupted_it_takes_everything_down(tmp_path: Path) -> None:
     sessions = [name.rsplit("-", 2)[1] for name in os.listdir(folder / "queue" / "workers")]
     process.terminate()
     process.stdout.read()
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE) == 130
     process.stdout.close()
     assert sessions and not any(process_state(int(pid))[0] not in "-ZX" for pid in sessions)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_worker_that_lives_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One may be dead and not buried yet: gone, not yet waited for, or without a process at all."""
+    sent: list[int] = []
+    kill = os.kill
+
+    def sending(pid: int, number: int) -> None:
+        sent.append(pid)
+        if pid:
+            kill(pid, number)
+
+    with library.open(str(tmp_path / "queue")) as queue:
+        queue.push_many(range(4))
+        supervisor = Supervisor(Job(url=queue.url, call="a:b"), queue, workers=4)
+        gone, dead, alive = (subprocess.Popen(words) for words in (["true"], ["true"], ["sleep", "60"]))
+        gone.wait()
+        until(lambda: process_state(dead.pid)[0], equals="Z")
+        for hand, process in zip(supervisor.hands, (gone, dead, None, alive), strict=True):
+            lease = queue.claim(ttl=60)
+            assert lease is not None
+            hand.process = process
+            hand.slots[0].begin(lease.id, 1, "", 0.0)
+        monkeypatch.setattr(os, "kill", sending)
+        director = Director(supervisor, None, None, {})  # type: ignore[arg-type]
+        caught = director._catch()
+        assert caught is not None and caught[0].process is alive
+        alive.kill()
+        alive.wait()
+        assert director._catch() is None
+        dead.wait()
+        assert 0 not in sent
 
 
 def test_too_small_is_bad_usage(dibs: Run) -> None:

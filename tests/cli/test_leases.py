@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from waiting import PATIENCE
+
 from .conftest import PROGRAM, Run, environment
 
 Claim = Callable[..., dict[str, Any]]
@@ -43,7 +45,7 @@ def test_wait_ends_as_soon_as_there_is_a_task(dibs: Run, tmp_path: Path) -> None
         [PROGRAM, "claim", "q", "--wait", "forever"], cwd=tmp_path, stdout=subprocess.PIPE, env=environment()
     ) as waiting:
         dibs("push", "q", '"late"')
-        out, _ = waiting.communicate(timeout=30)
+        out, _ = waiting.communicate(timeout=PATIENCE)
     assert waiting.returncode == 0
     assert b'"payload":"late"' in out
 
@@ -155,7 +157,7 @@ def test_what_nobody_could_read_goes_back(dibs: Run, claim: Claim, tmp_path: Pat
             stdout=write_end,
             stderr=subprocess.PIPE,
             env=environment(),
-            timeout=60,
+            timeout=PATIENCE,
         )
     finally:
         os.close(write_end)

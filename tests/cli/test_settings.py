@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dibs.cli.commands import COMMANDS
+from waiting import PATIENCE
 
 from .conftest import PROGRAM, Run, environment
 
@@ -142,7 +143,7 @@ def test_bash_completions_work(dibs: Run, project: Path, tmp_path: Path) -> None
         line = " ".join(f"'{word}'" for word in words)
         ask = f'{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _dibs; printf "%s\\n" "${{COMPREPLY[@]}}"'
         env = environment(PATH=f"{Path(PROGRAM).parent}:{os.environ['PATH']}")
-        done = subprocess.run(["bash", "-c", ask], capture_output=True, cwd=project, env=env, timeout=60)
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, cwd=project, env=env, timeout=PATIENCE)
         assert done.stderr == b""
         return set(done.stdout.decode().split())
 

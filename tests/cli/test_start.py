@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE
+
 from .conftest import PROGRAM, Run, environment
 
 
@@ -15,7 +17,7 @@ def modules(tmp_path: Path, *words: str) -> set[str]:
         cwd=tmp_path,
         capture_output=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr[-500:]
     lines = [line for line in done.stderr.decode().splitlines() if line.startswith("import time:")]

@@ -8,6 +8,8 @@ import subprocess
 import termios
 from pathlib import Path
 
+from waiting import PATIENCE
+
 from .conftest import PROGRAM, Run, environment
 
 
@@ -39,7 +41,7 @@ def on_terminal(tmp_path: Path, *words: str, stdin: bytes | None = None, columns
                 break
             seen += data
         os.close(master)
-        return process.wait(60), seen.decode()
+        return process.wait(PATIENCE), seen.decode()
 
 
 def test_steps_say_what_they_did(dibs: Run, tmp_path: Path) -> None:

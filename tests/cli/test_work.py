@@ -4,10 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,19 +13,12 @@ import dibs as library
 from dibs.host import process_state
 from dibs.queues.queue import Queue
 from dibs.states import State
+from waiting import PATIENCE, until
+from worker.conftest import NOTED, kept_beyond_ttl
 
 from .conftest import PROGRAM, Run, environment
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
-PATIENCE = 30.0
-
-
-def until(condition: Callable[[], Any], what: str) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited {PATIENCE:g} s for {what}"
-        time.sleep(0.005)
-    return value
 
 
 def words(path: Path) -> list[str]:
@@ -157,9 +148,10 @@ def test_a_command_that_fits_no_task_uses_up_no_more_than_one(dibs: Run, queue: 
 
 
 def test_first_signal_finishes_what_is_in_hand(queue: Queue, start: Start, tmp_path: Path) -> None:
+    (tmp_path / "jobs.py").write_text(NOTED + "def slow(payload, lease): until_told(lease, 'pids')")
     queue.push_many(range(5))
-    process = start("-j", "2", "--", "sh", "-c", "echo $$ >> pids; sleep 0.6")
-    until(lambda: len(words(tmp_path / "pids")) == 2, "two tasks to start")
+    process = start("-j", "2", "--call", "jobs:slow")
+    until(lambda: len(words(tmp_path / "pids")), "two tasks to start", equals=2)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
@@ -220,7 +212,7 @@ def test_when_the_supervisor_is_stopped_commands_end_before_their_leases(
     queue: Queue, start: Start, tmp_path: Path
 ) -> None:
     queue.push("x")
-    process = start("--ttl", "1", "--", "sh", "-c", "echo $$ >> pids; sleep 60")
+    process = start("--ttl", "12", "--", "sh", "-c", "echo $$ >> pids; sleep 60")  # ended a tenth of it before
     (pid,) = until(lambda: words(tmp_path / "pids"), "the task to start")
     process.send_signal(signal.SIGSTOP)
     lease = until(lambda: queue.claim(), "the lease to run out")
@@ -243,17 +235,16 @@ def test_a_reader_that_stops_reading_does_not_cost_leases(queue: Queue, start: S
     queue.push_many(["x" * 10] * 1500)
     slow = queue.push("slow", priority="low")
     (tmp_path / "jobs.py").write_text("""
-import time
+import os, time
 def some(payload):
     if payload == "slow":
         open("started", "w").close()
-        time.sleep(2)
+        while not os.path.exists("go"): time.sleep(0.01)
 """)
-    process = start("--ttl", "0.8", "--json", "--until-empty", "--call", "jobs:some")
+    process = start("--ttl", "1.8", "--json", "--until-empty", "--call", "jobs:some")
     until((tmp_path / "started").exists, "the slow task")
-    end = time.monotonic() + 1.8
-    while time.monotonic() < end:
-        assert queue.claim() is None
+    kept_beyond_ttl(queue, queue)
+    (tmp_path / "go").touch()
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert len(out.splitlines()) == 1501

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from children import environment
+from waiting import PATIENCE
 
 _LINE = re.compile(r"^\d+ +(\w+)\((.*)\) += 0\b")
 
@@ -24,7 +25,7 @@ def run(script: str, path: Path, *options: str) -> "subprocess.CompletedProcess[
     """Python running `script` (argv[1] is `path`) under strace."""
     command = ["strace", "-f", "-y", *options, sys.executable, "-c", script, str(path)]
     env = {**environment(), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=PATIENCE)
 
 
 def trace(script: str, path: Path, calls: str, log: Path) -> list[tuple[str, str]]:

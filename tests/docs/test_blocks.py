@@ -10,6 +10,7 @@ import pytest
 from tests.docs.pages import Block, Page, pages
 
 from dibs.host import this_host
+from waiting import PATIENCE
 
 RUN = ("console", "python", "hidden")
 ANY_LINES = "…"
@@ -39,7 +40,7 @@ def test_blocks_run_and_print_what_the_page_shows(page: Page, tmp_path: Path) ->
             _shell(block.text, tmp_path)
         elif block.language == "python":
             done = subprocess.run(
-                [sys.executable, "-W", "error", "-c", block.text], cwd=tmp_path, env=_environment(), timeout=60,
+                [sys.executable, "-W", "error", "-c", block.text], cwd=tmp_path, env=_environment(), timeout=PATIENCE,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             )  # fmt: skip
             assert done.returncode == 0, f"{where}: {done.stdout}"
@@ -60,7 +61,7 @@ def _commands(block: Block) -> list[tuple[str, list[str]]]:
 
 def _shell(command: str, folder: Path) -> str:
     done = subprocess.run(
-        ["sh", "-c", command], cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, timeout=60,
+        ["sh", "-c", command], cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, timeout=PATIENCE,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     return done.stdout

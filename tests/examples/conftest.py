@@ -3,24 +3,15 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import dibs
+from waiting import PATIENCE
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-PATIENCE_SECONDS = 60.0
-
-
-def until(what: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    """Return as soon as `what` is true; fail when it does not become true."""
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, f"still not so after {seconds:g} s"
-        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:
@@ -62,7 +53,7 @@ def start() -> Iterator[Start]:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGCONT)
             process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -9,17 +9,22 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.examples.conftest import EXAMPLES, Start, alive, until
+from tests.examples.conftest import EXAMPLES, Start, alive
 
 import dibs
+from waiting import PATIENCE, until
+from worker.conftest import kept_beyond_ttl
 
 COREUTILS = (
     "cat", "cut", "date", "head", "ls", "mkdir", "mktemp", "mv", "od", "printf", "readlink", "rm", "shuf", "sleep",
     "sort", "timeout", "touch", "tr", "true",
 )  # fmt: skip
 PYTHON_WORKER = """
-import sys, time, dibs
-for lease in dibs.open(sys.argv[1]).claims(wait=0.5):
+import os, sys, time, dibs
+queue = dibs.open(sys.argv[1])
+open(f"{sys.argv[3]}.{os.getpid()}", "w").close()
+while not os.path.exists(sys.argv[3]): time.sleep(0.01)
+for lease in queue.claims(wait=0.5):
     time.sleep(0.01)
     with open(sys.argv[2], "a") as log:
         log.write(f"{lease.id} {lease.epoch}\\n")
@@ -38,9 +43,12 @@ def test_shell_and_python_workers_drain_one_queue_together(
     queue = dibs.open(f"{url}?shards=1")  # so that all of them want the same tasks
     pushed = {task.id for task in queue.push_many([{"n": n} for n in range(300)])}
     log = tmp_path / "ran"
+    go = tmp_path / "go"
+    pythons = [start(sys.executable, "-c", PYTHON_WORKER, url, log, go) for _ in range(2)]
+    until(lambda: len(list(tmp_path.glob("go.*"))), "both to be ready", equals=2)
     shells = [shell_worker("-e", "--", "sh", "-c", f'echo "$DIBS_ID $DIBS_EPOCH" >>{log}') for _ in range(4)]
     until(lambda: queue.stats().states["completed"] >= 20)
-    pythons = [start(sys.executable, "-c", PYTHON_WORKER, url, log) for _ in range(2)]
+    go.touch()
     said = [process.communicate()[1] for process in (*shells, *pythons)]
 
     assert [process.returncode for process in (*shells, *pythons)] == [0] * 6, said
@@ -76,12 +84,12 @@ def test_a_killed_python_worker_is_taken_over_by_a_shell_worker(
 ) -> None:
     task = queue.push("long")
     holder = start(sys.executable, "-c", HOLD_FOR_EVER, url)
-    until(lambda: queue.get(task.id).state == "claimed")
+    until(lambda: queue.get(task.id).state, equals="claimed")
     holder.kill()
 
     worker = shell_worker("-n", 1, "--", "true")
 
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     done = queue.detail(task.id)
     assert (done.task.state, done.task.epoch, done.task.deaths) == ("completed", 2, 1)
     assert [event.what for event in done.history] == ["died"]
@@ -109,12 +117,15 @@ def test_a_stopped_shell_worker_loses_its_task_and_its_late_finish_is_refused(
     assert (done.task.state, done.task.epoch, done.result) == ("completed", 2, "by the second")
 
 
-def test_heartbeats_keep_a_task_longer_than_its_ttl(queue: dibs.Queue, shell_worker: Start) -> None:
+def test_heartbeats_keep_a_task_longer_than_its_ttl(queue: dibs.Queue, shell_worker: Start, tmp_path: Path) -> None:
     task = queue.push("long")
-    worker = shell_worker("-t", 2, "-n", 1, "--", "sleep", "5")
-    until(lambda: queue.get(task.id).state == "claimed")
-    assert queue.claim(wait=4) is None
-    assert worker.wait(60) == 0
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    worker = shell_worker("-t", 4, "-n", 1, "--", "sh", "-c", f"read line <{gate}")
+    until(lambda: queue.get(task.id).state, equals="claimed")
+    kept_beyond_ttl(queue, queue)
+    gate.write_text("go\n")
+    assert worker.wait(PATIENCE) == 0
     assert (queue.get(task.id).state, queue.get(task.id).epoch) == ("completed", 1)
 
 
@@ -123,9 +134,10 @@ def test_a_failing_command_is_retried_after_a_while_and_then_dead_lettered(
 ) -> None:
     task = queue.push("bad", max_attempts=2)
     shell_worker("--", "sh", "-c", "exit 7")
-    until(lambda: queue.get(task.id).state == "scheduled")
-    until(lambda: queue.get(task.id).state == "failed")
+    until(lambda: queue.get(task.id).state, equals="failed")
     detail = queue.detail(task.id)
+    first, second = detail.history
+    assert second.at - first.at >= queue.get(task.id).backoff * 0.5
     assert (detail.task.epoch, detail.task.attempts, detail.error) == (2, 2, "exit status 7")
     assert [event.what for event in detail.history] == ["failed", "failed"]
 
@@ -133,14 +145,14 @@ def test_a_failing_command_is_retried_after_a_while_and_then_dead_lettered(
 def test_a_command_past_max_runtime_is_ended(queue: dibs.Queue, shell_worker: Start) -> None:
     task = queue.push("slow", max_runtime=0.5, max_attempts=1)
     worker = shell_worker("-n", 1, "--", "sleep", "600")
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert queue.get(task.id).state == "failed"
 
 
 def test_higher_priority_comes_first(queue: dibs.Queue, shell_worker: Start, tmp_path: Path) -> None:
     tasks = [queue.push(name, priority=name, project=name) for name in ("low", "critical", "normal")]
     worker = shell_worker("-e", "--", "sh", "-c", f'echo "$DIBS_ID" >>{tmp_path}/order')
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert Path(tmp_path, "order").read_text().split() == [tasks[n].id for n in (1, 2, 0)]
 
 
@@ -159,7 +171,7 @@ def test_a_signal_finishes_what_is_in_hand_and_a_second_gives_it_back(
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     worker = shell_worker("--", "sh", "-c", f"read line <{gate}")
-    until(lambda: queue.stats().states["claimed"] == 1)
+    until(lambda: queue.stats().states["claimed"], equals=1)
     (held,) = queue.tasks("claimed")
     worker.terminate()
     assert worker.stderr is not None
@@ -169,7 +181,7 @@ def test_a_signal_finishes_what_is_in_hand_and_a_second_gives_it_back(
     else:
         worker.terminate()
 
-    assert worker.wait(60) == 0
+    assert worker.wait(PATIENCE) == 0
     assert (queue.get(held.id).state, queue.get(held.id).epoch) == (state, epoch)
     assert sum(queue.get(task.id).epoch for task in tasks) == 1, "nothing was claimed after the signal"
     assert not list(Path(queue.url, "workers").iterdir())

@@ -16,6 +16,7 @@ from children import environment
 from dibs.queues.files.layout import FOLDERS
 from dibs.queues.queue import Queue
 from dibs.testing.topics.keys import HOSTILE
+from waiting import PATIENCE
 
 VERBS: dict[str, Callable[[Queue, Any], object]] = {
     "push": lambda queue, lease: queue.push(1),
@@ -131,7 +132,7 @@ def open_folder() -> Iterator[Path]:
 def as_another_user(path: Path) -> list[str]:
     """As somebody whom permissions stop: root turns into nobody first."""
     script = [sys.executable, "-c", FORBIDDEN, str(path)]
-    run = subprocess.run(script, capture_output=True, text=True, env=environment(), timeout=60)
+    run = subprocess.run(script, capture_output=True, text=True, env=environment(), timeout=PATIENCE)
     assert run.returncode == 0, run.stderr
     warm_up, _, said = run.stdout.partition("--\n")
     assert warm_up.count("allowed") == 5

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from children import command, environment
 from git.clones import SPECS, Team, git, store_of
+from waiting import PATIENCE
 
 
 def contend(*jobs: tuple[str, Path, int]) -> list[list[int]]:
@@ -21,7 +22,7 @@ def contend(*jobs: tuple[str, Path, int]) -> list[list[int]]:
         )
         for number, (what, clone, rounds) in enumerate(jobs)
     ]
-    done = [process.communicate(timeout=60) for process in running]
+    done = [process.communicate(timeout=PATIENCE) for process in running]
     assert [process.returncode for process in running] == [0] * len(jobs), [err for _, err in done]
     return [json.loads(out) for out, _ in done]
 

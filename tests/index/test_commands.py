@@ -14,11 +14,16 @@ import pytest
 from dibs.cli.reference import FIELDS
 from dibs.index.compactor import Compactor
 from dibs.index.index import Index
+from waiting import LONG_PATIENCE, PATIENCE
 
 
 def dibs(*words: str, given: str = "", code: int = 0) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "dibs", "index", *words], input=given, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "dibs", "index", *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=LONG_PATIENCE,
     )
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -134,7 +139,7 @@ def test_shards_as_tasks_of_a_queue(folder: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dibs"]
     subprocess.run([*command, "push", queue, "--text", "--jsonl", "-"], input=waiting, text=True, check=True)
     work = [*command, "work", queue, "--until-empty", "--", *command, "index", "compact", folder, "--shard", "{}"]
-    subprocess.run(work, check=True, capture_output=True, timeout=120)
+    subprocess.run(work, check=True, capture_output=True, timeout=LONG_PATIENCE)
     assert Index(folder).waiting() == [] and Index(folder).stats().records == 40
 
 
@@ -156,7 +161,7 @@ with dibs.Index({folder!r}, fields=["a"]) as index:
     except dibs.DibsError as error:
         print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.startswith("MissingExtra") and "pip install 'dibs[index]'" in done.stdout, done.stderr
 
 

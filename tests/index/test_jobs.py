@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,10 @@ from dibs.index import crew, hand, passes
 from dibs.index.compactor import MERGED, UNSURE
 from dibs.index.crew import Crew
 from dibs.index.index import Index
+from waiting import PATIENCE, until
 
 KEYS = 300
 OWN = 2  # shards that this process takes in a pass; what is left is for the others, if there are any
-WAIT_SECONDS = 60
 
 
 @pytest.fixture
@@ -129,12 +128,10 @@ def test_ctrl_c_ends_all_and_gives_back_the_locks(filled: Index, folder: str, tm
     env = {**environment(), "DIBS_TEST_FATE": "stuck", "DIBS_TEST_STUCK": str(stuck)}
     process = subprocess.Popen(command("index.interrupted", folder), env=env, stderr=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while len(pids := list(stuck.iterdir())) < 2:
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: process.poll() is not None or len(list(stuck.iterdir())) == 2, "two to be stuck")
+        pids = list(stuck.iterdir())
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=WAIT_SECONDS)[1]
+        said = process.communicate(timeout=PATIENCE)[1]
     finally:
         process.kill()
     assert (process.returncode, said) == (130, b"")

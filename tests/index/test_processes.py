@@ -16,13 +16,14 @@ from children import command, environment
 from dibs.index.index import Index
 from dibs.index.reading import live
 from dibs.index.usv import line_of
+from waiting import LONG_PATIENCE
 
 LONG = bool(os.environ.get("DIBS_LONG"))
 WRITERS, COMPACTORS = 4, 6
 SIZES = {"folder": (25, 200, 2_000), "bucket": (8, 150, 600)}  # batches of each writer, records of each, keys
 LONG_SIZE = (50, 1_000, 20_000)
 LEAST_KILLS = 8
-MOST_SECONDS = 1500 if LONG else 240
+MOST_SECONDS = 1500 if LONG else LONG_PATIENCE
 
 
 def replay(batches: int, records: int, keys: int) -> dict[str, bytes]:

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from itertools import count
 from pathlib import Path
 from select import select
@@ -19,8 +18,7 @@ from dibs.clock import SystemClock
 from dibs.errors import StorageError
 from dibs.index.compactor import MERGED, Done
 from dibs.index.index import Index
-
-WAIT_SECONDS = 60
+from waiting import PATIENCE, until
 
 
 class Terminal(io.StringIO):
@@ -92,10 +90,10 @@ def test_a_watch_in_a_log_says_what_it_did_and_ends_by_a_signal(here: Index, fol
     here.put("k", {"title": "", "status": ""})
     process = started(sys.executable, "-m", "dibs", "index", "compact", folder, "--watch", "--idle", "0.1s")
     try:
-        assert process.stderr is not None and select([process.stderr], [], [], WAIT_SECONDS)[0]
+        assert process.stderr is not None and select([process.stderr], [], [], PATIENCE)[0]
         assert "1 records of 1 files merged into 1 shards" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=WAIT_SECONDS)
+        out, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert (process.returncode, out, err) == (0, "1 records of 1 files merged into 1 shards\n", "")
@@ -107,12 +105,9 @@ def test_whoever_is_told_to_end_gives_back_its_lock(here: Index, folder: str, tm
     stuck.mkdir()
     process = started(*command("index.watched", folder), DIBS_TEST_STUCK=str(stuck))
     try:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not list(stuck.iterdir()):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: process.poll() is not None or list(stuck.iterdir()), "it to be in the middle of it")
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=WAIT_SECONDS)[1]
+        said = process.communicate(timeout=PATIENCE)[1]
     finally:
         process.kill()
     assert (process.returncode, said) == (0, "")

@@ -19,6 +19,7 @@ from dibs.errors import LeaseLost, StorageError
 from dibs.queues.queue import Queue
 from dibs.task import NewTask
 from lmdbqueue.whole import check_whole
+from waiting import PATIENCE
 
 SMALL = "sync=off&map=65536"
 
@@ -189,7 +190,7 @@ def test_too_many_readers_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def look(_: object) -> None:
         inside.release()
-        over.wait(60)
+        over.wait(PATIENCE)
 
     with dibs.open(f"lmdb:{tmp_path}/q?{SMALL}") as queue:
         database = queue._database  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ import dibs
 from children import command, environment
 from dibs.queues.queue import Queue
 from lmdbqueue.whole import check_whole
+from waiting import LONG_PATIENCE
 
 TASKS, KILLS = (1500, 200) if os.environ.get("DIBS_LONG") else (300, 10)
 
@@ -28,7 +29,7 @@ def start(role: str, url: str, count: int = 0) -> "subprocess.Popen[str]":
 
 def told(process: "subprocess.Popen[str]") -> list[list[str]]:
     """What it said before it was killed; its last line may be cut."""
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=LONG_PATIENCE)
     assert process.returncode in (0, -signal.SIGKILL)
     return [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
 

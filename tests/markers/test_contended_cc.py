@@ -14,6 +14,7 @@ import dibs
 from children import environment
 from dibs.clock import SYSTEM
 from doctor.broken import contested
+from waiting import LONG_PATIENCE
 
 CONTENDERS = 4
 TASKS = 2000 if os.environ.get("DIBS_LONG") else 250
@@ -39,7 +40,7 @@ def fought_over(url: str, broken: dict[str, str]) -> tuple[Counter[str], Counter
             assert fighter.stdin is not None
             fighter.stdin.write(f"{together}\n")
             fighter.stdin.flush()
-        said = [fighter.communicate(timeout=120)[0].splitlines() for fighter in fighters]
+        said = [fighter.communicate(timeout=LONG_PATIENCE)[0].splitlines() for fighter in fighters]
     done = Counter(json.loads(line)[0] for lines in said for line in lines)
     files = Counter(file.name[:32] for file in path.rglob("*") if file.name[:32] in done or file.name[:32] in ids)
     return Counter({task_id: done[task_id] for task_id in ids}), files

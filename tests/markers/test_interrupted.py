@@ -17,6 +17,7 @@ from dibs.queues.files.markers import STALE_SECONDS
 from dibs.queues.queue import Queue
 from dibs.testing import ManualClock
 from disk.shifted import ShiftedFs
+from waiting import PATIENCE
 
 FAR = Host(name="far", machine="far", boot="other", space="pid:[far]")
 
@@ -50,7 +51,7 @@ def test_what_a_killed_one_was_about_to_take_is_taken_after_the_grace(tmp_path: 
     with opened(tmp_path, clock, host) as queue:
         task = queue.push({})
         killed = started(tmp_path, "KILL", 20)
-        assert killed.wait(60) == -signal.SIGKILL
+        assert killed.wait(PATIENCE) == -signal.SIGKILL
         assert left(tmp_path) == [".1"]
         assert queue.claim() is None
         clock.advance(STALE_SECONDS / 2)
@@ -79,7 +80,7 @@ def test_one_that_was_stopped_gives_up_when_it_goes_on(tmp_path: Path) -> None:
         while SYSTEM.boottime() < woken:
             SYSTEM.sleep(woken - SYSTEM.boottime())
         stopped.send_signal(signal.SIGCONT)
-        said, _ = stopped.communicate(timeout=60)
+        said, _ = stopped.communicate(timeout=PATIENCE)
         assert json.loads(said) == {"epoch": None, "moves": 0}
         assert queue.stats().states["completed"] == 1
         assert left(tmp_path) == []

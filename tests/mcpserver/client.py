@@ -1,11 +1,9 @@
 """Clients of `dibs mcp`, run as a real process: the SDK's own, and one that writes lines by hand."""
 
 import json
-import os
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,15 +11,12 @@ from typing import Any
 from mcp import Client, StdioServerParameters, stdio_client
 
 import dibs
+from children import as_anywhere
 from dibs.queues.queue import Queue
+from waiting import PATIENCE
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
-PATIENCE = 20.0
-
-
-def environment(**extra: str) -> dict[str, str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}
-    return {**clean, "PYTHONIOENCODING": "utf-8", **extra}
+environment = as_anywhere
 
 
 class Tools:
@@ -116,15 +111,6 @@ class Raw:
 
     def ended(self) -> int:
         return self.process.wait(timeout=PATIENCE)
-
-
-def eventually(found: Callable[[], Any]) -> Any:
-    """What `found` returns once that is true; it is asked again until then."""
-    until = time.monotonic() + PATIENCE
-    while not (value := found()):
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.02)
-    return value
 
 
 def queue_in(folder: Path, name: str = "q", tasks: int = 0) -> Queue:

@@ -12,8 +12,9 @@ from dibs.mcp.server import make_server
 from dibs.mcp.tools import Desk
 from dibs.queues.queue import Queue
 from dibs.states import State
+from waiting import PATIENCE, until
 
-from .client import eventually, queue_in
+from .client import queue_in
 
 
 class There:
@@ -29,7 +30,7 @@ def test_a_claim_that_the_client_cancelled_is_taken_back(tmp_path: Path) -> None
 
     def opening(place: object, *, create: bool) -> Queue:
         asked.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE)
         return queue
 
     desk = Desk(Places([("q", There())], opening), Holding())
@@ -37,12 +38,12 @@ def test_a_claim_that_the_client_cancelled_is_taken_back(tmp_path: Path) -> None
     async def session() -> None:
         async with Client(make_server(desk), mode="legacy") as client:
             call = asyncio.create_task(client.call_tool("claim_task", {}))
-            assert await asyncio.to_thread(asked.wait, 20)
+            assert await asyncio.to_thread(asked.wait, PATIENCE)
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             await client.list_tools()  # it is heard after the cancellation
             go_on.set()
-            await asyncio.to_thread(eventually, lambda: _ready_epochs(queue) == [1])
+            await asyncio.to_thread(until, lambda: _ready_epochs(queue), equals=[1])
 
     asyncio.run(session())
     assert desk.holding.held(desk.places.use("q")) == []

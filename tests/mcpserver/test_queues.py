@@ -11,6 +11,7 @@ import pytest
 import dibs
 from dibs.errors import BadInput
 from dibs.mcp.places import Places
+from waiting import PATIENCE
 
 from .client import PROGRAM, connected, environment, queue_in
 
@@ -135,7 +136,7 @@ def test_without_the_sdk_the_error_names_the_command(tmp_path: Path, missing: st
         env=environment(PYTHONPATH=str(tmp_path)),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout) == (1, b"")
     (line,) = done.stderr.decode().splitlines()

@@ -10,11 +10,12 @@ import pytest
 from dibs.moving import Report, move
 from dibs.states import State
 from dibs.task import NewTask
+from waiting import PATIENCE
 
 from .places import open_place
 
 TASKS = 400
-DEADLINE_SECONDS = 25.0
+DEADLINE_SECONDS = PATIENCE / 2
 
 
 @pytest.mark.parametrize(("one", "other"), [("file", "file"), ("stored", "file"), ("file", "memory")])
@@ -66,13 +67,13 @@ def test_each_task_is_completed_once(one: str, other: str, quick_folder: Path) -
         workers = [pool.submit(work, places[n % 2], n % 2 == 1) for n in range(3)]
         movers = [pool.submit(carry, n) for n in range(2)]
         for mover in movers:
-            report = mover.result(60)
+            report = mover.result(PATIENCE)
             assert report.on_the_way == 0
             assert report.refused == 0
         left = move(source, target, follow=True)  # what a mover saw as moved on, when both met
         assert (left.left, left.on_the_way, left.verified) == ({}, 0, True)
         moved.set()
-        done = Counter(task_id for worker in workers for task_id in worker.result(60))
+        done = Counter(task_id for worker in workers for task_id in worker.result(PATIENCE))
     assert done == Counter(ids)
     here = {task.id for task in source.tasks(State.COMPLETED)}
     there = {task.id for task in target.tasks(State.COMPLETED)}

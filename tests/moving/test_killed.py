@@ -9,6 +9,7 @@ import pytest
 
 import children
 from dibs.task import NewTask
+from waiting import LONG_PATIENCE
 
 from .places import open_place
 from .sums import sum_up
@@ -20,7 +21,7 @@ MOST_KILLS = 12
 def killed_before_calls(folder: Path, one: str, other: str, first: int, step: int) -> None:
     done = subprocess.run(
         children.command("moving.kill_each", str(folder), one, other, str(first), str(step)),
-        env=children.environment(), capture_output=True, text=True, timeout=300,
+        env=children.environment(), capture_output=True, text=True, timeout=LONG_PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -104,8 +104,10 @@ def test_tasks_that_wait_for_each_other_go_together(queues: tuple[Queue, Queue])
 def test_to_follow_is_to_wait_for_what_is_held(queues: tuple[Queue, Queue]) -> None:
     source, target = queues
     for number in range(3):
-        source.push(number, key=f"k{number}", max_attempts=1)
-    held = {lease.task.payload: lease for lease in source.claim_many(3, ttl=0.4)}
+        source.push(number, key=f"k{number}", max_attempts=1, priority="low" if number == 2 else "high")
+    held = {lease.task.payload: lease for lease in source.claim_many(2, ttl=600)}
+    silent = source.claim(ttl=0.4)
+    assert silent is not None and silent.payload == 2
     source.push("waits", key="waits", after=["k0"])
     held[0].complete()
     held[1].fail("no")

@@ -10,6 +10,7 @@ import pytest
 
 import dibs
 from dibs.states import State
+from waiting import PATIENCE
 
 Url = Callable[..., str]
 
@@ -19,7 +20,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
         [sys.executable, "-m", "dibs", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, **environment},
     )
 

@@ -1,11 +1,8 @@
 """The ways to find ready tasks in a bucket: what they ask of it, and what they withstand, with real processes."""
 
-import fcntl
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +18,7 @@ from dibs.states import State
 from dibs.testing import ManualClock
 from servers.faults import Fault, Rule
 from servers.proxy import FaultProxy
+from waiting import LONG_PATIENCE, until
 
 Url = Callable[..., str]
 WAYS = ("mirror", "manifest", "queue")
@@ -129,7 +127,7 @@ def test_processes_share_the_work_and_the_listing(place: Url) -> None:
     direct = opened(place())
     ids = {task.id for task in direct.push_many(range(200))}
     runs = [drain(place(idle=0.5, upkeep=3600)) for _ in range(3)]
-    outs = [run.communicate("\n", timeout=120)[0] for run in runs]
+    outs = [run.communicate("\n", timeout=LONG_PATIENCE)[0] for run in runs]
     taken = Counter(line for out in outs for line in out.splitlines() if not line.startswith("listed"))
     assert set(taken) == ids and set(taken.values()) == {1}
     assert direct.stats().states[State.COMPLETED] == 200
@@ -141,7 +139,7 @@ def test_hosts_that_share_nothing_but_the_bucket_neither_lose_nor_double(url: Ur
     ids = {task.id for task in direct.push_many(range(200))}
     ways: list[dict[str, object]] = [{"mirror": f"{tmp_path}/{n}"} for n in range(2)] + [{"discover": "manifest"}, {}]
     runs = [drain(url(idle=0.5, upkeep=3600, **way)) for way in ways]
-    outs = [run.communicate("\n", timeout=120)[0] for run in runs]
+    outs = [run.communicate("\n", timeout=LONG_PATIENCE)[0] for run in runs]
     taken = Counter(line for out in outs for line in out.splitlines() if not line.startswith("listed"))
     assert set(taken) == ids and set(taken.values()) == {1}
     assert direct.stats().states[State.COMPLETED] == 200
@@ -157,23 +155,8 @@ queue.claim()
 
 
 def locked(file: Path) -> bool:
-    if not file.exists():
-        return False
-    descriptor = os.open(file, os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
+    """Looked up, not tried: whoever tries holds the lock for a moment."""
+    return f":{file.stat().st_ino} " in Path("/proc/locks").read_text()
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])

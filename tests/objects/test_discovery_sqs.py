@@ -15,7 +15,7 @@ def test_names_come_from_sqs(url: Url, sqs_server: Server) -> None:
     pushed = {task.id for task in dibs.open(place).push_many(range(12))}
     worker = dibs.open(place)
     done = set()
-    while (lease := worker.claim(wait=5.0)) is not None and len(done) < len(pushed):
+    while len(done) < len(pushed) and (lease := worker.claim(wait=60.0)) is not None:
         done.add(lease.id)
         lease.complete()
     assert done == pushed

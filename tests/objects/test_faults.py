@@ -15,6 +15,7 @@ from dibs.states import State
 from servers.faults import Fault, Faults
 from servers.proxy import FaultProxy
 from servers.server import Server
+from waiting import LONG_PATIENCE
 
 WORKERS = 8
 TASKS, KILLS = (2000, 20) if os.environ.get("DIBS_LONG") else (700, 8)
@@ -62,7 +63,7 @@ def test_nothing_is_lost_and_nothing_completed_twice(seaweed: Server, url: Calla
 
         workers = [start() for _ in range(WORKERS)]
         try:
-            killed, deadline = 0, time.monotonic() + 300
+            killed, deadline = 0, time.monotonic() + LONG_PATIENCE
             while len(_lines(log, "completed")) < TASKS - KILLS:
                 assert time.monotonic() < deadline, Counter(_lines(log, "completed")).most_common(1)
                 time.sleep(0.5)

@@ -22,19 +22,13 @@ from dibs.stores.objects import ObjectStore
 from servers.faults import Fault, Rule
 from servers.proxy import FaultProxy
 from servers.server import Server
+from waiting import PATIENCE, until
 
 Url = Callable[..., str]
 
 
 def completed(queue: Queue) -> int:
     return queue.stats().states[State.COMPLETED]
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.1)
 
 
 def test_a_listing_that_broke_off_goes_on_or_gives_up(seaweed: Server, bucket: str, proxy: FaultProxy) -> None:
@@ -100,28 +94,31 @@ def test_a_worker_outlives_an_outage(url: Url, proxy: FaultProxy, tmp_path: Path
     direct.push_many(range(30))
     place = url(endpoint=proxy.endpoint, idle=0.2, fresh=1, upkeep=1, patience=1, timeout=5)
     job = ["sh", "-c", 'echo "$1" >> "$2"; sleep 0.2', "job", "{id}", str(tmp_path / "ran")]
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "dibs", "work", place, "-j", "2", "--ttl", "60", "--", *job],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "dibs", "work", place, "-j", "2", "--ttl", "600", "--", *job],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+
     try:
         until(lambda: completed(direct) >= 4)
         proxy.cut()
-        before = completed(direct)
-        time.sleep(7)
-        assert worker.poll() is None, "it gave up"
-        assert completed(direct) <= before
+        until(lambda: "cannot reach" in said.read_text(), "it to notice")
+        before = completed(direct)  # what was on its way has arrived
+        time.sleep(6)
+        assert worker.poll() is None, f"it gave up: {said.read_text()}"
+        assert completed(direct) == before
         assert direct.stats().states[State.CLAIMED] <= 2
         proxy.mend()
-        until(lambda: completed(direct) == 30)
+        until(lambda: completed(direct), equals=30)
         worker.terminate()
-        out, _ = worker.communicate(timeout=60)
+        assert worker.wait(PATIENCE) == 0
     finally:
         worker.kill()
         worker.wait()
-    assert worker.returncode == 0, out
+    out = said.read_text()
     assert "cannot reach" in out and "s3cr3t" not in out and "Traceback" not in out
     done = list(direct.tasks(State.COMPLETED))
     assert sorted((tmp_path / "ran").read_text().split()) == sorted(task.id for task in done)

@@ -12,6 +12,7 @@ import dibs
 from dibs.errors import BadInput, StorageError
 from servers.proxy import FaultProxy
 from servers.server import READER, Server
+from waiting import LONG_PATIENCE, PATIENCE
 
 Url = Callable[..., str]
 
@@ -113,7 +114,7 @@ def test_a_worker_frozen_past_its_lease_is_refused(url: Url) -> None:
     lease = queue.claim(wait=30)
     assert lease is not None and lease.epoch == 2
     worker.send_signal(signal.SIGCONT)
-    out, _ = worker.communicate("\n", timeout=30)
+    out, _ = worker.communicate("\n", timeout=PATIENCE)
     assert out == "refused\n"
     lease.complete()
 
@@ -123,7 +124,7 @@ START = "import sys, dibs; q = dibs.open(sys.argv[1]); q.push(1); l = q.claim();
 
 def test_sixteen_workers_start_on_one_empty_bucket(url: Url) -> None:
     runs = [subprocess.Popen([sys.executable, "-c", START, url(timeout=60)]) for _ in range(16)]
-    assert [run.wait(timeout=120) for run in runs] == [0] * 16
+    assert [run.wait(timeout=LONG_PATIENCE) for run in runs] == [0] * 16
     queue = dibs.open(url())
     while (lease := queue.claim()) is not None:
         lease.complete()

@@ -9,6 +9,7 @@ from dibs.queues.objects import ObjectsQueue
 from dibs.queues.objects.cost import STEPS, of_steps
 from dibs.testing import ManualClock
 from servers.proxy import FaultProxy
+from waiting import LONG_PATIENCE
 
 Url = Callable[..., str]
 
@@ -72,7 +73,7 @@ def test_a_task_that_dibs_work_runs_takes_no_more(url: Url, proxy: FaultProxy) -
     done = subprocess.run(
         [sys.executable, "-m", "dibs", "work", url(endpoint=proxy.endpoint), "-j", "8", "--pool", "thread",
          "--until-empty", "--call", "json:dumps"],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=LONG_PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     seen = proxy.seen

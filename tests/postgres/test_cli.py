@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from dibs.queues.postgres import PostgresQueue
 from dibs.queues.postgres.schema import VERSION
 from postgres.places import url
 from servers.server import Server
+from waiting import PATIENCE, until
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
@@ -75,16 +75,15 @@ def test_workers_finish_what_a_killed_one_held(queue: PostgresQueue, place: str,
     ids = [task.id for task in queue.push_many(range(12))]
     log = tmp_path / "log"
     script = f"echo {{id}} >> {log}; while ! test -e {tmp_path}/go; do sleep 0.05; done"
-    words = [PROGRAM, "work", place, "--until-empty", "-j", "2", "--ttl", "60", "--", "sh", "-c", script]
+    words = [PROGRAM, "work", place, "--until-empty", "-j", "2", "--ttl", "3600", "--", "sh", "-c", script]
     first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not log.exists() or len(log.read_text().split()) < 2:
-        time.sleep(0.01)
+    until(lambda: log.exists() and len(log.read_text().split()) == 2, "two to run")
     runner = queue.claimed()[0].pid
     assert runner is not None
     os.kill(runner, signal.SIGKILL)
     (tmp_path / "go").touch()
     try:
-        first.wait(timeout=60)
+        first.wait(timeout=PATIENCE)
     finally:
         first.kill()
     assert queue.stats().states["completed"] == 12
@@ -96,7 +95,6 @@ def test_workers_finish_what_a_killed_one_held(queue: PostgresQueue, place: str,
 def test_an_idle_worker_stops_at_once_when_told(queue: PostgresQueue, place: str) -> None:
     worker = subprocess.Popen([PROGRAM, "work", place, "--", "true"], stdout=subprocess.DEVNULL)
     task = queue.push("work")
-    while queue.get(task.id).state != "completed":
-        time.sleep(0.01)
+    until(lambda: queue.get(task.id).state, equals="completed")
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=30) == 0
+    assert worker.wait(PATIENCE) == 0

@@ -21,6 +21,7 @@ from dibs.syncing import sync
 from dibs.task import NewTask
 from moving.places import fill, look
 from postgres.conftest import Open
+from waiting import PATIENCE
 
 SENT = {"failed": 1, "scheduled": 2, "ready": 4, "blocked": 2}
 
@@ -85,9 +86,10 @@ def test_the_work_of_a_site_comes_down_and_goes_up(queue: PostgresQueue, place: 
 
 
 def test_to_follow_is_to_wait_for_what_is_held(queue: PostgresQueue, tmp_path: Path) -> None:
-    queue.push("silent", key="s")
+    queue.push("silent", key="s", priority="low")
     queue.push("released", key="r")
-    _, released = queue.claim_many(2, ttl=0.4)  # the first is never renewed: its time has to be over
+    released, silent = queue.claim(ttl=600), queue.claim(ttl=0.4)  # which is never renewed: its time has to be over
+    assert released is not None and silent is not None and silent.payload == "silent"
     released.release(0.1)
     with dibs.open(f"file:{tmp_path}/files?sync=off") as files:
         report = move(queue, files, follow=True)
@@ -210,10 +212,10 @@ def test_workers_and_movers_all_at_once(queue: PostgresQueue, open_queue: Open, 
         movers = [pool.submit(carry, *map(open_queue, places)) for _ in range(2)]
         try:
             for mover in movers:
-                mover.result(60)
+                mover.result(PATIENCE)
             move(*map(open_queue, places), follow=True)  # what one saw as moved on, when both met
         finally:
             moved.set()
-        done = Counter(task_id for worker in workers for task_id in worker.result(60))
+        done = Counter(task_id for worker in workers for task_id in worker.result(PATIENCE))
     assert done == Counter(ids)
     assert open_queue(places[1]).stats().states["completed"] > 0

@@ -15,6 +15,7 @@ from dibs.task import NewTask
 from moving.sums import sum_up
 from postgres.places import url
 from servers.server import Server
+from waiting import LONG_PATIENCE
 
 TASKS = 3000
 MOST_KILLS = 12
@@ -33,7 +34,7 @@ def test_killed_before_every_third_statement(direction: str, postgres: Server, q
     places = str(quick_folder), url(postgres, queue=f"{uuid4().hex}-")
     done = subprocess.run(
         children.command("postgres.kill_each", *places, direction, str(first), "3"),
-        env=children.environment(), capture_output=True, text=True, timeout=300,
+        env=children.environment(), capture_output=True, text=True, timeout=LONG_PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

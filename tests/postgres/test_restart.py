@@ -4,7 +4,7 @@ import os
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +12,7 @@ import dibs
 from children import command, environment
 from dibs.queues.postgres import PostgresQueue
 from servers.postgres_server import Postgres, running
+from waiting import until
 
 KILLS = 12 if os.environ.get("DIBS_LONG") else 2
 TASKS_BETWEEN = 150
@@ -42,15 +43,6 @@ class Pusher(threading.Thread):
                 except dibs.StorageError:
                     continue
                 self.acknowledged.append(task.id)
-
-
-def until(done: Callable[[], bool], seconds: float = 120.0) -> None:
-    from dibs.clock import SYSTEM
-
-    end = SYSTEM.boottime() + seconds
-    while not done():
-        assert SYSTEM.boottime() < end, "it did not come to pass"
-        SYSTEM.sleep(0.02)
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_is_completed_twice(server: Postgres) -> None:

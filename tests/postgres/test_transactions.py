@@ -14,6 +14,7 @@ from dibs.states import State
 from postgres.conftest import Open
 from postgres.places import connected
 from servers.server import Server
+from waiting import until
 
 
 @pytest.fixture
@@ -95,8 +96,7 @@ def test_a_committed_push_wakes_who_waits(open_queue: Open, effects: Any) -> Non
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(waiting.claim(wait=60)))
     thread.start()
-    while not waiting._listening.works:
-        waiting.clock.sleep(0.01)
+    until(lambda: waiting._listening.works)
     task = pushing.push("work", connection=effects)
     effects.commit()
     thread.join()
@@ -107,12 +107,12 @@ def test_a_lease_is_kept_while_its_transaction_is_open(open_queue: Open, effects
     """Whoever beats for it neither waits for the transaction nor says that it is lost; nobody takes it over."""
     queue, guard, other = open_queue(), open_queue(), open_queue()
     task = queue.push("work")
-    lease = claimed(queue, ttl=1.0)
+    lease = claimed(queue, ttl=4.0)
     handle = queue.handle(lease)
     assert guard.beat(handle) is not None
     lease.complete("slowly", connection=effects)
     assert guard.beat(handle) is not None
-    assert other.claim(wait=2.0) is None  # twice its TTL: it has run out, but is in the middle of a step
+    assert other.claim(wait=5.0) is None  # it has run out, but is in the middle of a step
     effects.commit()
     assert queue.detail(task.id).result == "slowly"
 

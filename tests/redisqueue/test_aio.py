@@ -8,12 +8,11 @@ import pytest
 import dibs
 import dibs.aio
 from dibs.queues.queue import Queue
-
-FEW_SECONDS = 20.0
+from waiting import PATIENCE
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), FEW_SECONDS * 2))
+    asyncio.run(asyncio.wait_for(test(), PATIENCE))
 
 
 def test_a_push_wakes_who_waits(url: str, queue: Queue) -> None:
@@ -51,7 +50,7 @@ def test_a_cancelled_wait_takes_nothing_away(url: str, queue: Queue) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             queue.push("for another")
-            lease = await opened.claim(wait=FEW_SECONDS)
+            lease = await opened.claim(wait=60)
             assert lease is not None
 
     run(test)

@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import dibs
 from dibs.queues.queue import Queue
+from waiting import PATIENCE, until
 
 
 def run(*words: str, code: int = 0) -> str:
@@ -44,17 +44,14 @@ def test_a_worker_empties_the_queue(url: str, queue: Queue) -> None:
 
 
 def test_an_idle_worker_stops_when_told(url: str, queue: Queue) -> None:
-    """Though it waits for word, and would look again only after half a minute."""
-    words = [sys.executable, "-m", "dibs", "work", url, "-j", "1", "--call", "json:dumps"]
+    """Though it waits for word, and would look again by itself only after ten minutes."""
+    words = [sys.executable, "-m", "dibs", "work", f"{url}&idle=600", "-j", "1", "--call", "json:dumps"]
     worker = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         queue.push("first")
-        deadline = time.monotonic() + 30
-        while not queue.stats().states["completed"]:
-            assert time.monotonic() < deadline, "it did nothing"
-            time.sleep(0.02)
+        until(lambda: queue.stats().states["completed"], "the first task to be done")
         os.kill(worker.pid, signal.SIGTERM)
-        worker.communicate(timeout=20)
+        worker.communicate(timeout=PATIENCE)
     finally:
         worker.kill()
         worker.communicate()

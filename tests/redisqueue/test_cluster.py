@@ -11,6 +11,7 @@ from redis.crc import key_slot
 
 import dibs
 from servers import child, ports, redis_server
+from waiting import PATIENCE
 
 SLOTS = 16384
 
@@ -93,7 +94,7 @@ def test_a_queue_may_move_while_it_is_worked_on(nodes: tuple[Node, Node]) -> Non
             worker.start()
         move(one, two, key_slot(queue._server.address.base.encode()))  # type: ignore[attr-defined]
         for worker in workers:
-            worker.join(60)
+            worker.join(PATIENCE)
         assert sorted(done) == list(range(count))
         assert queue.stats().states["completed"] == count
     assert one.client.dbsize() == 0

@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import threading
-import time
 
 import dibs
 from children import command, environment
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
+from waiting import PATIENCE, until
 
 
 def holding(url: str) -> "subprocess.Popen[str]":
@@ -40,13 +40,10 @@ def test_a_waiting_worker_notices_by_itself(url: str, queue: Queue) -> None:
     got: list[Lease | None] = []
     thread = threading.Thread(target=lambda: got.append(waiting.claim(wait=60)))
     thread.start()
-    deadline = time.monotonic() + 30
-    while not waiting._workers._near:  # type: ignore[attr-defined]
-        assert time.monotonic() < deadline, "it never heard of the other worker"
-        time.sleep(0.01)
+    until(lambda: waiting._workers._near, "word of the other worker")  # type: ignore[attr-defined]
     process.kill()
     process.communicate()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert [lease.epoch for lease in got if lease] == [2]
     waiting.close()
 

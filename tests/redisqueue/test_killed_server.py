@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import dibs
 from children import command, environment
 from redisqueue.own_server import OwnServer
 from servers.redis_server import DURABLE
+from waiting import PATIENCE, until
 
 TASKS = 4000 if os.environ.get("DIBS_LONG") else 400
 KILLS = 12 if os.environ.get("DIBS_LONG") else 3
@@ -28,14 +28,11 @@ class Hand:
 
     def wait_until_ready(self) -> None:
         """Whoever opens a queue on a server that is not there gives up at once."""
-        deadline = time.monotonic() + 60
-        while "ready" not in self._out.read_text():
-            assert time.monotonic() < deadline, "it did not start"
-            time.sleep(0.01)
+        until(lambda: "ready" in self._out.read_text(), "it to start")
 
     def told(self) -> list[list[str]]:
         """Everything that it said, once it has ended."""
-        self._process.communicate(timeout=120)
+        self._process.communicate(timeout=PATIENCE)
         assert self._process.returncode == 0
         return [json.loads(line) for line in self._out.read_text().splitlines()]
 
@@ -50,9 +47,7 @@ def test_workers_go_on_after_every_kill(own_server: Callable[..., OwnServer], tm
         hand.wait_until_ready()
     for kill in range(1, KILLS + 1):
         wanted = TASKS * kill // (KILLS + 2)
-        deadline = time.monotonic() + 60
-        while queue.stats().states["completed"] < wanted:
-            assert time.monotonic() < deadline, f"no progress: {queue.stats().states}"
+        until(lambda wanted=wanted: queue.stats().states["completed"] >= wanted, "progress")  # type: ignore[misc]
         server.kill()
         server.start()
     pushed = [value for pusher in pushers for what, value in pusher.told() if what == "pushed"]

@@ -10,6 +10,7 @@ import pytest
 
 import dibs
 from serve.daemon import TOKEN, Daemon
+from waiting import PATIENCE
 
 
 class Answer(NamedTuple):
@@ -52,7 +53,7 @@ def ask(daemon: Daemon) -> Ask:
     def send(method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str | None) -> Answer:
         given: dict[str, str | None] = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         connection.putrequest(method, path, skip_host="Host" in given)
         for name, value in given.items():

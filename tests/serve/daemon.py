@@ -1,6 +1,7 @@
 """A daemon in a thread of the test process."""
 
 import asyncio
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -15,8 +16,9 @@ from dibs.serve.gatehouse import Gatehouse
 from dibs.serve.house import House
 from dibs.serve.running import Running, listen_tcp, listen_unix
 from dibs.serve.tokens import Tokens
+from waiting import PATIENCE
 
-TOKEN = "a-token-for-the-tests"
+TOKEN = f"a-token-for-the-tests-{secrets.token_hex(8)}"  # no other process has it on its command line
 READ_TOKEN = "one-that-may-only-look"
 
 
@@ -49,7 +51,7 @@ class Daemon:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
-        assert self._started.wait(30)
+        assert self._started.wait(PATIENCE)
 
     @property
     def url(self) -> str:
@@ -73,5 +75,5 @@ class Daemon:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._running.stop)
         self._loop.call_soon_threadsafe(self._running.stop)
-        self._thread.join(30)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()

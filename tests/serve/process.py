@@ -8,6 +8,7 @@ from typing import Any
 
 from children import environment
 from servers import ports
+from waiting import PATIENCE
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
@@ -37,5 +38,5 @@ class Process:
     def end(self) -> int:
         """In good order; its exit code."""
         self._process.terminate()
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=PATIENCE)
         return self._process.returncode

@@ -1,5 +1,6 @@
 """Workers and their daemon: who holds what, and what becomes of it when both die, or only one, or there are two."""
 
+import asyncio
 import json
 import os
 import signal
@@ -18,7 +19,8 @@ from dibs.serve.journals import Journals
 from serve.daemon import TOKEN, Daemon
 from serve.process import PROGRAM, Process
 from serve.test_journal import crash
-from serve.test_sessions import hold, until
+from serve.test_sessions import hold
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def test_of_two_workers_the_one_that_died_with_the_daemon_gives_back(serving: Pr
         assert mine is not None
         holder = hold(serving.url("q"))
         journal = next((quick_folder / "q" / "workers").glob("*.claims"))
-        until(lambda: journal.read_text().count('["@"') == 2)
+        until(lambda: journal.read_text().count('["@"'), equals=2)
         os.kill(holder.pid, signal.SIGKILL)
         serving.kill()
         holder.communicate()
@@ -109,15 +111,24 @@ def stream(daemon: Daemon, session: str) -> Callable[[], None]:
 def test_a_session_that_lives_on_another_daemon_is_not_given_back(pair: tuple[Daemon, Daemon]) -> None:
     one, two = pair
     counter = one.house.counters["q"]
+    buried: list[bool] = []
+    bury = counter.sessions._bury
+
+    async def burying(session: str, seen: Any) -> bool:
+        buried.append(await bury(session, seen))
+        return buried[-1]
+
+    counter.sessions._bury = burying
     with dibs.open(one.url) as queue:
         queue.push(1)
         there = stream(two, "w")
         stream(one, "w")()
+        until(lambda: buried, equals=[False])
         post = queue._connections.post  # type: ignore[attr-defined]
         lease = post("/claim", {"ttl": 600, "session": "w"})["leases"][0]
         end = stream(one, "w")
         end()
-        until(lambda: not counter.sessions.here("w") and not counter.sessions._burying)
+        until(lambda: buried, equals=[False, False])
         assert queue.claim() is None
         assert counter.desk.ties.of("w") == []
         counter.desk.ties.tie([(lease["id"], 1)], "w")
@@ -179,14 +190,22 @@ def test_who_had_finished_and_left_before_a_crash_is_not_missed(
     crash(journal)
     first.stop()
     second = start(grace=0.1, journals=journals)
-    assert over.wait(30)
+    assert over.wait(PATIENCE)
     assert second.logged == []
 
 
 def test_on_a_queue_without_files_it_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_folder: Path
 ) -> None:
-    monkeypatch.setattr(sessions, "RETURN_SECONDS", 0.3)
+    seen = threading.Event()
+    bury = sessions.Sessions._bury_later
+
+    async def burying(self: sessions.Sessions, *given: Any) -> None:
+        await asyncio.to_thread(seen.wait)
+        await bury(self, *given)
+
+    monkeypatch.setattr(sessions, "RETURN_SECONDS", 0.1)
+    monkeypatch.setattr(sessions.Sessions, "_bury_later", burying)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     url, journals = f"lmdb:{quick_folder}/l?sync=off", Journals("here", "here:1")
     first = Daemon(lambda: dibs.open(url, pid=None), journals=journals)
@@ -202,10 +221,12 @@ def test_on_a_queue_without_files_it_is_the_same(
     try:
         with dibs.open(f"http://127.0.0.1:{second.port}/q?token={TOKEN}") as queue:
             assert [claim.worker for claim in queue.claimed()] == ["w"]
+            seen.set()
             again = queue.claim(ttl=600, wait=50)
             assert again is not None
             assert (again.epoch, again.task.deaths) == (2, 1)
     finally:
+        seen.set()
         second.stop()
 
 

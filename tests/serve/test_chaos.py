@@ -11,6 +11,7 @@ from pathlib import Path
 import dibs
 from children import command, environment
 from serve.process import Process
+from waiting import LONG_PATIENCE
 
 LONG = bool(os.environ.get("DIBS_LONG"))
 TASKS = 5000 if LONG else 600
@@ -56,7 +57,9 @@ def test_nothing_is_lost_and_nothing_completed_twice(quick_folder: Path) -> None
                     killed += kill_some()
                 if number % 3 != 1:
                     serving.start()
-            said = [line.split() for worker in workers for line in worker.communicate(timeout=300)[0].splitlines()]
+            said = [
+                line.split() for worker in workers for line in worker.communicate(timeout=LONG_PATIENCE)[0].splitlines()
+            ]
         finally:
             serving.kill()
             for worker in workers:

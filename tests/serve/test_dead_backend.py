@@ -18,9 +18,9 @@ from dibs.errors import BadInput, StorageError
 from dibs.serve import arriving, health, house, readiness, running
 from serve.daemon import TOKEN, Daemon
 from serve.process import PROGRAM
-from serve.test_sessions import until
 from servers.redis_proxy import LosingProxy
 from servers.server import Server
+from waiting import PATIENCE, until
 
 MANY = 20  # more than all threads that a queue may have
 Told = tuple[int, str]
@@ -28,9 +28,10 @@ Told = tuple[int, str]
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for where, name in ((health, "LONG_SECONDS"), (health, "ANSWER_SECONDS"), (house, "LOOK_SECONDS"),
-                        (house, "AGAIN_SECONDS"), (running, "_LOOK_SECONDS")):  # fmt: skip
+    for where, name in ((house, "LOOK_SECONDS"), (house, "AGAIN_SECONDS"), (running, "_LOOK_SECONDS")):
         monkeypatch.setattr(where, name, 0.2)
+    for name in ("LONG_SECONDS", "ANSWER_SECONDS"):  # a busy machine is not taken for one that is away
+        monkeypatch.setattr(health, name, 2.0)
     monkeypatch.setattr(arriving, "OPENING_SECONDS", 20.0)
     monkeypatch.setattr(readiness, "FRESH_SECONDS", -1.0)
 
@@ -58,7 +59,7 @@ def serving(folder: str, proxy: LosingProxy) -> Daemon:
 
 def ask(daemon: Daemon, path: str, body: Any = None) -> Told:
     """(status, what it says)."""
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     given = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), given)
     answer = connection.getresponse()
@@ -68,7 +69,7 @@ def ask(daemon: Daemon, path: str, body: Any = None) -> Told:
 
 
 def works(daemon: Daemon, name: str) -> None:
-    with dibs.open(f"{daemon.url_of(name)}&timeout=5&patience=0") as queue:
+    with dibs.open(f"{daemon.url_of(name)}&timeout=60&patience=0") as queue:
         queue.push(name)
         lease = queue.claim()
         assert lease is not None
@@ -95,7 +96,7 @@ def test_it_holds_up_no_other_and_who_asks_for_it_is_told(daemon: Daemon, proxy:
     assert 'dibs_queue_up{queue="work"} 0.0' in text
     assert 'dibs_queue_up{queue="q"} 1.0' in text
     proxy.mend()
-    until(lambda: ask(daemon, "/readyz")[0] == 200)
+    until(lambda: ask(daemon, "/readyz")[0], equals=200)
     works(daemon, "work")
 
 
@@ -110,8 +111,8 @@ def test_a_step_that_hung_is_done_once_and_its_answer_found(daemon: Daemon, prox
         completing.start()
         until(lambda: "queue silent" in str(daemon.logged))
         proxy.mend()
-        completing.join(60)
-        until(lambda: ask(daemon, "/readyz")[0] == 200)
+        completing.join(PATIENCE)
+        until(lambda: ask(daemon, "/readyz")[0], equals=200)
         assert queue.detail(lease.id).result == "once"
         assert queue.stats().states["completed"] == 1
 
@@ -119,7 +120,7 @@ def test_a_step_that_hung_is_done_once_and_its_answer_found(daemon: Daemon, prox
 def test_a_claim_that_waits_is_told_when_nothing_else_is_asked(daemon: Daemon, proxy: LosingProxy) -> None:
     with ThreadPoolExecutor(1) as one:
         waiting = one.submit(ask, daemon, "/v1/queues/work/claim", {"wait": 30})
-        until(lambda: len(daemon.house.counters["work"].waiting) == 1)
+        until(lambda: len(daemon.house.counters["work"].waiting), equals=1)
         proxy.cut()
         status, text = waiting.result()
     assert (status, "does not answer" in text) == (503, True)
@@ -140,7 +141,7 @@ def test_one_that_is_away_at_the_start_comes_later(folder: str, proxy: LosingPro
         with pytest.raises(StorageError, match="'work' does not answer"):
             dibs.open(f"{daemon.url_of('work')}&patience=0")
         proxy.mend()
-        until(lambda: ask(daemon, "/readyz")[0] == 200)
+        until(lambda: ask(daemon, "/readyz")[0], equals=200)
         works(daemon, "work")
     finally:
         daemon.stop()
@@ -155,7 +156,7 @@ def test_top_shows_the_others_and_says_what_is_wrong(folder: str, proxy: LosingP
         works(daemon, "q")
         proxy.cut()
         words = [PROGRAM, "top", "--json", "--interval", "0.1s", f"http://127.0.0.1:{daemon.port}/?token={TOKEN}"]
-        told = subprocess.run(words, capture_output=True, text=True, env=environment(), check=True, timeout=60)
+        told = subprocess.run(words, capture_output=True, text=True, env=environment(), check=True, timeout=PATIENCE)
         q, work = json.loads(told.stdout)["queues"]
         assert (q["name"], q["error"], q["states"]["completed"]) == ("q", None, 1)
         assert (work["name"], "queue 'work' does not answer: " in work["error"]) == ("work", True)
@@ -193,7 +194,7 @@ def test_one_that_hangs_at_the_start_does_not_stop_the_others(folder: str, monke
         works(daemon, "q")
         assert ask(daemon, "/v1/queues/work/stats")[0] == 503
         go_on.set()
-        until(lambda: ask(daemon, "/v1/queues/work/stats")[0] == 200)
+        until(lambda: ask(daemon, "/v1/queues/work/stats")[0], equals=200)
     finally:
         go_on.set()
         daemon.stop()

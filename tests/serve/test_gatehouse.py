@@ -15,6 +15,7 @@ from dibs.serve import tokens
 from dibs.serve.running import listen_unix, split_listen
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
+from waiting import PATIENCE
 
 STATS = "/v1/queues/q/stats"
 
@@ -37,7 +38,7 @@ def test_a_token_that_may_only_look_changes_nothing(ask: Ask) -> None:
 
 def test_each_request_of_a_connection_shows_who_asks(daemon: Daemon) -> None:
     """What was found out about one request counts for no other."""
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
 
     def status(path: str, token: str | None, method: str = "GET", host: str = "localhost") -> int:
         headers = {"Host": host, **({"Authorization": f"Bearer {token}"} if token else {})}
@@ -97,9 +98,7 @@ def test_half_open_and_slow_connections_starve_nobody(start: Callable[..., Daemo
     idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(100)]
     slow = socket.create_connection(("127.0.0.1", daemon.port))
     head = "POST /v1/queues/q/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
-    slow.sendall(
-        f"{head}Content-Type: application/json\r\nAuthorization: Bearer a-token-for-the-tests\r\n\r\n".encode()
-    )
+    slow.sendall(f"{head}Content-Type: application/json\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
     with dibs.open(daemon.url) as queue:
         queue.push(1)
         assert queue.claim() is not None

@@ -9,6 +9,7 @@ import pytest
 import dibs
 from children import environment
 from serve.process import PROGRAM, Process
+from waiting import LONG_PATIENCE
 
 
 @pytest.fixture
@@ -50,6 +51,6 @@ def test_a_command_works_through_a_daemon(serving: Process, quick_folder: Path) 
     with dibs.open(serving.url("q")) as queue:
         queue.push_many(range(20))
         words = [PROGRAM, "work", serving.url("q"), "-j", "2", "--until-empty", "--", "true"]
-        done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=120)
+        done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=LONG_PATIENCE)
         assert done.returncode == 0, done.stderr
         assert queue.stats().states["completed"] == 20

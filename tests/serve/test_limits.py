@@ -14,6 +14,7 @@ from dibs.serve.refusal import Refusal
 from dibs.testing import ManualClock
 from serve.conftest import Ask
 from serve.daemon import TOKEN, Daemon
+from waiting import PATIENCE
 
 HALF_OPEN = 300
 
@@ -43,7 +44,7 @@ def test_what_is_known_of_strangers_is_bounded() -> None:
 def test_who_is_too_fast_is_told_when_to_come_again(start: Callable[..., Daemon]) -> None:
     daemon = start(gate_rate=2.0, gate_clock=ManualClock())
     with socket.create_connection(("127.0.0.1", daemon.port)) as own:
-        own.settimeout(30)
+        own.settimeout(PATIENCE)
         answers = []
         for _ in range(5):
             own.sendall(f"GET /v1/queues HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
@@ -54,8 +55,18 @@ def test_who_is_too_fast_is_told_when_to_come_again(start: Callable[..., Daemon]
     assert daemon.house.metrics.counts["dibs_rate_limited_total"][()] == 1
 
 
-def test_a_client_waits_and_asks_again(start: Callable[..., Daemon]) -> None:
-    daemon = start(gate_rate=6.0)
+def test_a_client_waits_and_asks_again(start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, take = ManualClock(), Limits.take
+
+    def then_time_passes(self: Limits, who: str) -> None:
+        try:
+            take(self, who)
+        except Refusal as refusal:
+            clock.advance(refusal.retry_after or 0)
+            raise
+
+    monkeypatch.setattr(Limits, "take", then_time_passes)
+    daemon = start(gate_rate=6.0, gate_clock=clock)
     with dibs.open(daemon.url) as queue:
         queue.push_many(range(8))
         for _ in range(8):
@@ -69,7 +80,7 @@ def test_a_client_waits_and_asks_again(start: Callable[..., Daemon]) -> None:
 def test_guessing_tokens_is_slow(start: Callable[..., Daemon], ask: Ask) -> None:
     daemon = start(gate_rate=1000.0, gate_clock=ManualClock())
     with socket.create_connection(("127.0.0.1", daemon.port)) as own:
-        own.settimeout(30)
+        own.settimeout(PATIENCE)
         said = set()
         for number in range(60):
             head = f"Host: localhost\r\nAuthorization: Bearer wrong-{number}"
@@ -89,7 +100,7 @@ def test_half_open_connections_starve_no_worker(start: Callable[..., Daemon], mo
         queue.push_many(range(30))
         for number in range(HALF_OPEN):
             own = socket.create_connection(("127.0.0.1", daemon.port))
-            own.settimeout(60)
+            own.settimeout(PATIENCE)
             own.sendall(begun[number % 3])
             sockets.append(own)
             if number % 10 == 0:
@@ -111,7 +122,7 @@ def test_the_silent_make_room_when_it_is_full(start: Callable[..., Daemon], monk
     with dibs.open(daemon.url) as queue:
         assert queue.stats().total == 0
     with suppress(ConnectionResetError):
-        idle[0].settimeout(30)
+        idle[0].settimeout(PATIENCE)
         assert idle[0].recv(1) == b""
     for own in idle:
         own.close()
@@ -138,7 +149,7 @@ def test_who_showed_no_token_makes_room_for_who_did(
 def asked(daemon: Daemon, request: str) -> socket.socket:
     """A connection that has had its answer and stays open."""
     own = socket.create_connection(("127.0.0.1", daemon.port))
-    own.settimeout(30)
+    own.settimeout(PATIENCE)
     own.sendall(request.encode())
     assert own.recv(4096).startswith(b"HTTP/1.1 200")
     return own
@@ -157,7 +168,7 @@ def asked(daemon: Daemon, request: str) -> socket.socket:
 )  # fmt: skip
 def test_odd_requests_are_answered(daemon: Daemon, sent: bytes, answer: bytes) -> None:
     with socket.create_connection(("127.0.0.1", daemon.port)) as own:
-        own.settimeout(30)
+        own.settimeout(PATIENCE)
         sending = threading.Thread(target=lambda: _send(own, sent))
         sending.start()
         assert own.recv(4096).startswith(answer)
@@ -166,7 +177,7 @@ def test_odd_requests_are_answered(daemon: Daemon, sent: bytes, answer: bytes) -
 
 def test_requests_sent_together_are_answered_in_turn(daemon: Daemon) -> None:
     with socket.create_connection(("127.0.0.1", daemon.port)) as own:
-        own.settimeout(30)
+        own.settimeout(PATIENCE)
         body = b'{"wait": 0.3}'
         head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
         slow = f"POST /v1/queues/q/claim HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -181,7 +192,7 @@ def test_requests_sent_together_are_answered_in_turn(daemon: Daemon) -> None:
 
 def test_a_body_may_wait_to_be_asked_for(daemon: Daemon) -> None:
     with socket.create_connection(("127.0.0.1", daemon.port)) as own:
-        own.settimeout(30)
+        own.settimeout(PATIENCE)
         body = b'{"tasks": [{"payload": 1}]}'
         head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
         more = f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"

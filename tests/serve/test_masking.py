@@ -15,6 +15,7 @@ from dibs.serve.dashboard.dashboard import Dashboard
 from dibs.serve.masking import NOTHING_HIDDEN, Masking
 from dibs.serve.search.searching import Searching
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
+from waiting import PATIENCE
 
 SECRET = {"user": "ada", "password": "hunter2", "deep": [{"api_token": "hunter3"}], "large": "x" * 20_000}
 
@@ -32,7 +33,7 @@ def queue(daemon: Daemon) -> Iterator[Queue]:
 
 
 def asks(daemon: Daemon, path: str, token: str = TOKEN) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
     text = answer.read().decode()

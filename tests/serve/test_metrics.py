@@ -18,13 +18,14 @@ from dibs.serve.metrics import METRICS
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
 from servers.server import Server
+from waiting import PATIENCE
 
 Samples = dict[tuple[str, ...], float]
 
 
 def scraped(daemon: Daemon, token: str = READ_TOKEN) -> Samples:
     """(name, label values in order of their names) -> value."""
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
     text = answer.read().decode()

@@ -1,6 +1,7 @@
 """A worker that goes from one daemon to another that the first cannot see: on two hosts, or of two users. The queue
 itself says whether it lives; who lives keeps its lease, and nobody is counted as dead."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,15 +14,16 @@ import dibs
 from dibs.clock import SYSTEM
 from dibs.host import this_host
 from dibs.queues.queue import Queue
+from dibs.serve.signs import Seen
 from dibs.values import replace
 from postgres.places import migrated, url
 from postgres.relay import Relay
 from serve.daemon import Daemon
 from serve.test_both_die import stream
-from serve.test_sessions import until
 from servers.server import Server
+from waiting import PATIENCE, until
 
-TTL = 6.0
+TTL = 60.0
 Pair = tuple[Daemon, Daemon]
 
 
@@ -85,7 +87,7 @@ def test_who_renews_through_another_is_not_dead(pair: Pair) -> None:
     with dibs.open(two.url) as queue:
         while not settled(one):
             queue._connections.post(path, {"epoch": 1, "session": "w"})  # type: ignore[attr-defined]
-            pause.wait(TTL / 20)
+            pause.wait(0.3)
         assert one.logged == []
         held = queue.lease(lease["id"], 1)
         held.renew()
@@ -110,6 +112,12 @@ def test_who_renews_nowhere_is_dead(pair: Pair) -> None:
         assert [event.what for event in queue.detail(again.id).history] == ["died"]
 
 
+def beat(queue: Queue, task_id: str) -> float:
+    claim = queue.detail(task_id).claim
+    assert claim is not None
+    return claim.heartbeat_at
+
+
 def test_a_client_that_changes_over_renews_at_once(pair: Pair) -> None:
     """Through an address behind which stands first one daemon, then the other."""
     one, two = pair
@@ -118,11 +126,27 @@ def test_a_client_that_changes_over_renews_at_once(pair: Pair) -> None:
         lease = queue.claim(ttl=60)
         assert lease is not None
         name = queue._session.name()  # type: ignore[attr-defined]
-        until(lambda: one.house.counters["q"].desk.ties.of(name) != [])
-        until(lambda: one.house.counters["q"].sessions.here(name))
-        relay.target = ("127.0.0.1", two.port)
+        counter = one.house.counters["q"]
+        until(lambda: counter.desk.ties.of(name) != [])
+        until(lambda: counter.sessions.here(name))
+        missed, looked, renewed = counter.sessions._missed, threading.Event(), threading.Event()
+
+        async def looking(session: str) -> Seen:
+            """The first look comes before the renewal, and the grace begins after it, however slow both are."""
+            seen = await missed(session)
+            looked.set()
+            await asyncio.to_thread(renewed.wait)
+            return seen
+
+        counter.sessions._missed = looking
+        before = beat(queue, lease.id)
+        relay.target, relay.away = ("127.0.0.1", two.port), True
         relay.cut_all()
-        until(lambda: one.house.counters["q"].desk.ties.of(name) == [])
+        assert looked.wait(PATIENCE)
+        relay.away = False
+        until(lambda: beat(queue, lease.id) > before + 0.2, "the renewal")
+        renewed.set()
+        until(lambda: counter.desk.ties.of(name), equals=[])
         assert one.logged == []
         lease.complete("kept")
         found = queue.detail(lease.id)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +13,7 @@ from children import environment
 from dibs.errors import LeaseLost
 from postgres.relay import Relay
 from serve.daemon import TOKEN, Daemon
+from waiting import PATIENCE, until
 
 HOLDER = """
 import sys, dibs
@@ -38,17 +38,11 @@ def connected(daemon: Daemon) -> int:
     return len(daemon.house.counters["q"].sessions._connected)
 
 
-def until(true: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    while not true():
-        pause.wait(0.01)
-
-
 def test_what_a_killed_worker_held_goes_to_others_and_counts_as_a_death(daemon: Daemon) -> None:
     with dibs.open(daemon.url) as queue:
         task = queue.push(1)
         holder = hold(daemon.url)
-        until(lambda: connected(daemon) == 1)
+        until(lambda: connected(daemon), equals=1)
         os.kill(holder.pid, signal.SIGKILL)
         holder.communicate()
         lease = queue.claim(ttl=60, wait=50)
@@ -60,29 +54,33 @@ def test_who_leaves_in_good_order_leaves_its_leases_to_expire(daemon: Daemon) ->
     with dibs.open(daemon.url) as queue:
         queue.push(1)
         holder = hold(daemon.url)
-        until(lambda: connected(daemon) == 1)
-        holder.communicate("", timeout=30)
-        until(lambda: connected(daemon) == 0)
+        until(lambda: connected(daemon), equals=1)
+        holder.communicate("", timeout=PATIENCE)
+        until(lambda: connected(daemon), equals=0)
         assert queue.claim(wait=0.8) is None
         assert queue.stats().states["claimed"] == 1
         assert daemon.logged == []  # nobody is said to be gone
 
 
 def test_who_comes_back_within_the_grace_keeps_what_it_held(start: Callable[..., Daemon]) -> None:
-    """It waits for what would happen if the session were taken for dead."""
-    daemon = start(grace=2.0)
+    """Its burial, which would be in ten minutes, is called off."""
+    daemon = start(grace=600.0)
     sessions = daemon.house.counters["q"].sessions
     relay = Relay("127.0.0.1", daemon.port)
     with relay, dibs.open(f"http://127.0.0.1:{relay.port}/q?token={TOKEN}") as queue:
         queue.push(1)
         lease = queue.claim(ttl=600)
         assert lease is not None
-        until(lambda: connected(daemon) == 1)
-        seen = sessions.begun
+        until(lambda: connected(daemon), equals=1)
+        relay.away = True
         relay.cut_all()
-        until(lambda: sessions.begun > seen and connected(daemon) == 1)
+        (burial,) = until(lambda: list(sessions._burying.values()), "it to be missed")
+        relay.away = False
+        until(burial.done, "it to come back")
+        assert burial.cancelled()
+        assert (connected(daemon), sessions._burying) == (1, {})
         with dibs.open(daemon.url) as other:
-            assert other.claim(wait=3.0) is None
+            assert other.claim() is None
         lease.renew()
         lease.complete("kept")
 
@@ -123,7 +121,7 @@ def test_one_worker_that_dies_takes_nobody_else_with_it(daemon: Daemon) -> None:
         mine = queue.claim(ttl=600)
         assert mine is not None
         holder = hold(daemon.url)
-        until(lambda: connected(daemon) == 2)
+        until(lambda: connected(daemon), equals=2)
         os.kill(holder.pid, signal.SIGKILL)
         holder.communicate()
         other = queue.claim(ttl=600, wait=50)

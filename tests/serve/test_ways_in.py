@@ -22,6 +22,7 @@ from dibs.queues.remote.address import parse
 from dibs.serve.running import listen_tcp
 from serve.daemon import TOKEN, Daemon
 from serve.process import PROGRAM
+from waiting import LONG_PATIENCE, PATIENCE
 
 
 def certificate(folder: Path) -> tuple[str, str]:
@@ -188,7 +189,9 @@ def test_no_command_line_shows_the_token(daemon: Daemon, tmp_path: Path) -> None
         queue.push_many([1, 2])
         place = f"http://127.0.0.1:{daemon.port}/q"
         words = [PROGRAM, "work", place, "--until-empty", "--", "sh", "-c", look]
-        done = subprocess.run(words, env={**clean, "DIBS_QUEUE": "", "DIBS_TOKEN": TOKEN}, timeout=120, check=False)
+        done = subprocess.run(
+            words, env={**clean, "DIBS_QUEUE": "", "DIBS_TOKEN": TOKEN}, timeout=LONG_PATIENCE, check=False
+        )
         assert done.returncode == 0
         assert "dibs.worker.process" in seen.read_text()
         queue.push(3)
@@ -205,7 +208,7 @@ def test_top_shows_all_queues_of_a_daemon(daemon: Daemon) -> None:
     with dibs.open(daemon.url) as queue:
         queue.push_many([1, 2])
     words = [PROGRAM, "top", f"http://127.0.0.1:{daemon.port}/?token={TOKEN}", "--json", "--interval", "0.1"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
     (seen,) = json.loads(done.stdout)["queues"]
     assert (seen["name"], seen["states"]["ready"], seen["error"]) == ("q", 2, None)
     assert TOKEN not in done.stdout

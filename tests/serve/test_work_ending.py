@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.clock import SYSTEM
 from dibs.queues.queue import Queue
 from dibs.queues.remote.connections import Connections
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
 from serve.daemon import Daemon
+from waiting import PATIENCE, until
 
-SOON = 15.0  # far below the 50 s that somebody who was not roused would wait
+SOON = 40.0  # well below the 50 s that somebody who was not roused would wait
 Working = Callable[..., Supervisor]
 
 
@@ -52,14 +52,6 @@ def working(daemon: Daemon) -> Iterator[Working]:
         own.close()
 
 
-def until(true: Callable[[], object]) -> None:
-    """Looks again and again; fails when that takes too long."""
-    end, pause = SYSTEM.boottime() + 30.0, threading.Event()
-    while not true():
-        assert SYSTEM.boottime() < end, "waited for 30 s"
-        pause.wait(0.01)
-
-
 def waiting(daemon: Daemon) -> int:
     return len(daemon.house.counters["q"].waiting)
 
@@ -68,7 +60,16 @@ def missed(daemon: Daemon) -> list[str]:
     """Sessions that ended without a word, once all have ended."""
     sessions = daemon.house.counters["q"].sessions
     until(lambda: sessions.begun and not sessions.connected)
-    return list(sessions._burying)
+    return burying(daemon)
+
+
+def burying(daemon: Daemon) -> list[str]:
+    """When the daemon is done with what it does at this moment."""
+    done = threading.Event()
+    assert daemon._loop is not None
+    daemon._loop.call_soon_threadsafe(done.set)
+    assert done.wait(PATIENCE)
+    return list(daemon.house.counters["q"].sessions._burying)
 
 
 def counts(queue: Queue) -> dict[str, int]:
@@ -131,7 +132,7 @@ def test_what_was_claimed_for_a_thread_that_looks_no_more_goes_back(daemon: Daem
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(wait)
-        until(lambda: waiting(daemon) == 1)
+        until(lambda: waiting(daemon), equals=1)
         task = queue.push(1)
         done.result(SOON)
     assert counts(queue) == {"ready": 1}
@@ -145,7 +146,7 @@ def test_closing_gives_back_what_waiting_brought_to_any_thread(daemon: Daemon, q
 
     with dibs.open(daemon.url) as own, ThreadPoolExecutor(3) as pool:
         done = [pool.submit(wait, own) for _ in range(3)]
-        until(lambda: waiting(daemon) == 3)
+        until(lambda: waiting(daemon), equals=3)
         queue.push_many(range(3))
         for one in done:
             one.result(SOON)
@@ -173,7 +174,7 @@ def test_who_is_roused_while_the_answer_is_on_its_way_knows_what_it_got(
 
     with ThreadPoolExecutor(1) as pool, dibs.open(daemon.url) as other:
         done = pool.submit(wait)
-        until(lambda: waiting(daemon) == 1)
+        until(lambda: waiting(daemon), equals=1)
         monkeypatch.setattr(desk, "note", rouse_first)
         task = other.push(1)
         done.result(SOON)
@@ -192,7 +193,7 @@ def test_waiting_twice_loses_nothing(daemon: Daemon, queue: Queue) -> None:
 
 def test_a_worker_that_may_start_no_more_claims_no_more(queue: Queue, working: Working) -> None:
     queue.push_many(range(30))
-    assert working(max_tasks=2).ended.wait(30)
+    assert working(max_tasks=2).ended.wait(PATIENCE)
     assert counts(queue) == {"ready": 28, "completed": 2}
     assert {lease.epoch for lease in queue.claim_many(28)} == {1}, "nobody has had them before"
 
@@ -227,12 +228,16 @@ def test_whoever_ends_in_good_order_says_so(
 def test_a_runner_that_gets_a_signal_of_its_own_ends_soon_and_says_so(
     daemon: Daemon, queue: Queue, working: Working
 ) -> None:
+    waiters = daemon.house.counters["q"].waiting._waiters
     supervisor = working()
-    until(lambda: waiting(daemon) == 1)
-    first = supervisor.hands[0].pid
-    os.kill(first, signal.SIGTERM)
-    until(lambda: supervisor.hands[0].pid not in (0, first) and waiting(daemon) == 1)
-    assert daemon.house.counters["q"].sessions._burying == {}
+    until(lambda: waiting(daemon), equals=1)
+    pid, (first,) = supervisor.hands[0].pid, list(waiters)
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: supervisor.hands[0].pid not in (0, pid), "another runner")
+    until(lambda: [waiter for waiter in list(waiters) if waiter is not first], "it to wait")
+    until(lambda: first not in list(waiters))
+    until(lambda: daemon.house.counters["q"].sessions.connected, equals=1)
+    assert burying(daemon) == []
 
 
 def test_who_keeps_leases_for_another_says_goodbye_too(daemon: Daemon) -> None:
@@ -241,7 +246,7 @@ def test_who_keeps_leases_for_another_says_goodbye_too(daemon: Daemon) -> None:
         lease = own.claim(ttl=60)
         assert lease is not None
         with lease:
-            until(lambda: daemon.house.counters["q"].sessions.connected == 2)
+            until(lambda: daemon.house.counters["q"].sessions.connected, equals=2)
     assert missed(daemon) == []
 
 
@@ -249,7 +254,7 @@ def test_a_goodbye_does_not_come_before_the_greeting(daemon: Daemon, monkeypatch
     stream, go = Connections.stream, threading.Event()
 
     def late(self: Connections, *words: Any) -> Any:
-        assert go.wait(30)
+        assert go.wait(PATIENCE)
         return stream(self, *words)
 
     monkeypatch.setattr(Connections, "stream", late)
@@ -257,7 +262,7 @@ def test_a_goodbye_does_not_come_before_the_greeting(daemon: Daemon, monkeypatch
     assert own.claim_many(1) == []
     with ThreadPoolExecutor(1) as pool:
         closing = pool.submit(own.close)
-        until(lambda: own._session._pid == 0)
+        until(lambda: own._session._pid, equals=0)
         go.set()
         closing.result(SOON)
     assert missed(daemon) == []
@@ -266,7 +271,7 @@ def test_a_goodbye_does_not_come_before_the_greeting(daemon: Daemon, monkeypatch
 def test_nobody_waits_to_say_goodbye_to_a_daemon_that_is_gone(daemon: Daemon) -> None:
     own = dibs.open(daemon.url)
     assert own.claim_many(1) == []
-    until(lambda: daemon.house.counters["q"].sessions.connected == 1)
+    until(lambda: daemon.house.counters["q"].sessions.connected, equals=1)
     daemon.stop()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(own.close).result(SOON)
@@ -277,7 +282,7 @@ def test_a_forked_child_closes_nothing_of_its_parents(daemon: Daemon, queue: Que
     lease = queue.claim(ttl=60)
     assert lease is not None
     sessions = daemon.house.counters["q"].sessions
-    until(lambda: sessions.connected == 1)
+    until(lambda: sessions.connected, equals=1)
     child = os.fork()
     if child == 0:
         code = 1
@@ -299,6 +304,6 @@ def test_a_worker_on_files_leaves_no_record_behind(tmp_path: Path) -> None:
         files.push_many(range(3))
         supervisor = Supervisor(Job(url=files.url, command=("true",), until_empty=True), files, workers=2)
         supervisor.start()
-        assert supervisor.ended.wait(30)
+        assert supervisor.ended.wait(PATIENCE)
         supervisor.join()
     assert list((tmp_path / "files" / "workers").glob("*.json")) == []

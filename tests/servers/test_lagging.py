@@ -11,6 +11,7 @@ import pytest
 from servers.faults import Fault, Faults, Rule
 from servers.proxy import FaultProxy
 from servers.server import Server
+from waiting import PATIENCE
 
 ALWAYS = 1000
 
@@ -120,7 +121,7 @@ def test_folders_and_pages(bucket: str, proxy: FaultProxy, store: Any, server: S
     found = store.list_with_delimiter("a")
     assert [entry["path"] for entry in found["objects"]] == ["a/1", "a/2", "a/3", "a/4"]
     if server.kind == "moto":  # asks for no signature
-        connection = http.client.HTTPConnection(urlsplit(proxy.endpoint).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(proxy.endpoint).netloc, timeout=PATIENCE)
         connection.request("GET", f"/{bucket}?list-type=2&prefix=a/&max-keys=2")
         first = connection.getresponse().read().decode()
         assert "<IsTruncated>true" in first

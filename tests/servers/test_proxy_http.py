@@ -118,7 +118,7 @@ def test_reset(upstream: Recorder, proxy: FaultProxy) -> None:
 
 
 def test_stalled_request_takes_effect_after_its_client_gave_up(upstream: Recorder, proxy: FaultProxy) -> None:
-    proxy.faults.stall_seconds = 0.5
+    proxy.faults.stall_seconds = 3.0
     proxy.faults.add(Rule(Fault.STALL, nth=1), Rule(Fault.STALL, ("get",)))
     impatient = connect(proxy, timeout=0.1)
     with pytest.raises(TimeoutError):

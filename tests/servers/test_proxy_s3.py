@@ -1,6 +1,6 @@
 """What the proxy's faults look like to obstore, before a real server: the facts that the object store relies on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,6 +10,7 @@ from obstore.exceptions import AlreadyExistsError, GenericError
 from servers.faults import WRITES, Fault, Faults, Rule
 from servers.proxy import FaultProxy
 from servers.server import Server
+from waiting import until
 
 
 @pytest.fixture
@@ -86,15 +87,15 @@ def test_create(
 
 
 def test_a_stalled_create_lands_after_another_has_won(
-    seaweed: Server, bucket: str, proxy: FaultProxy, direct: Any, key: str, until: Callable[[Callable[[], bool]], None]
+    seaweed: Server, bucket: str, proxy: FaultProxy, direct: Any, key: str
 ) -> None:
-    proxy.faults.stall_seconds = 0.5
+    proxy.faults.stall_seconds = 3.0
     proxy.faults.add(Rule(Fault.STALL, ("create",)))
     impatient = seaweed.store(bucket, endpoint=proxy.endpoint, timeout_seconds=0.1)
     with pytest.raises(GenericError, match="Timeout"):
         impatient.put(key, b"late", mode="create")
     direct.put(key, b"first", mode="create")
-    until(lambda: proxy.passed["create"] == 1)
+    until(lambda: proxy.passed["create"], equals=1)
     assert value(direct, key) == b"first"
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from children import command, environment
 from servers import shared
+from waiting import until
 
 KIND = "rclone"  # a program of its own, quick to start
 User = Callable[[], "subprocess.Popen[str]"]
-Until = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def listens(endpoint: str) -> bool:
         return probe.connect_ex(("127.0.0.1", urlsplit(endpoint).port)) == 0
 
 
-def test_all_users_get_one_server_and_the_last_ends_it(tmp_path: Path, start_user: User, until: Until) -> None:
+def test_all_users_get_one_server_and_the_last_ends_it(tmp_path: Path, start_user: User) -> None:
     users = [start_user() for _ in range(3)]
     found = {endpoint(user) for user in users}
     assert len(found) == 1
@@ -60,7 +60,7 @@ def test_all_users_get_one_server_and_the_last_ends_it(tmp_path: Path, start_use
     assert listens(where), "one user is left"
 
 
-def test_a_killed_run_leaves_nothing(tmp_path: Path, start_user: User, until: Until) -> None:
+def test_a_killed_run_leaves_nothing(tmp_path: Path, start_user: User) -> None:
     user = start_user()
     where = endpoint(user)
     assert listens(where)
@@ -71,7 +71,7 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path, start_user: User, until: Un
     assert listens(again)
 
 
-def test_a_dead_keeper_is_replaced(tmp_path: Path, start_user: User, until: Until) -> None:
+def test_a_dead_keeper_is_replaced(tmp_path: Path, start_user: User) -> None:
     first = endpoint(start_user())
     os.kill(int((tmp_path / KIND / "keeper").read_text()), signal.SIGKILL)
     until(lambda: not shared.kept(tmp_path / KIND) and not listens(first))

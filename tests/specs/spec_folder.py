@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ import dibs
 from dibs.host import Host
 from dibs.queues.held import Lease
 from dibs.queues.specs import SpecsQueue
+from waiting import PATIENCE
 
 PENDING = "---\nstatus: pending\n---\n# Title\n"
 ELSEWHERE = Host(name="elsewhere", machine="machine-2", boot="boot-2", space="space-2")
 HOLD_AND_DIE = "import os, sys, dibs; dibs.open(sys.argv[1]).claim(ttl=600); os._exit(0)"
-PATIENCE_SECONDS = 30.0
 
 
 class Folder:
@@ -57,7 +56,7 @@ class Folder:
 
     def claim_and_die(self) -> None:
         """A process takes what is ready for ten minutes and is gone."""
-        subprocess.run([sys.executable, "-c", HOLD_AND_DIE, self.url], check=True, timeout=PATIENCE_SECONDS)
+        subprocess.run([sys.executable, "-c", HOLD_AND_DIE, self.url], check=True, timeout=PATIENCE)
 
     def set_status(self, name: str, status: str) -> None:
         """By hand."""
@@ -84,11 +83,3 @@ def taken(queue: SpecsQueue) -> Lease:
 
 def all_taken(queue: SpecsQueue) -> set[str]:
     return {lease.id for lease in queue.claim_many(100, ttl=600)}
-
-
-def until(condition: Callable[[], Any], what: str) -> Any:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited {PATIENCE_SECONDS:g} s for {what}"
-        time.sleep(0.005)
-    return value

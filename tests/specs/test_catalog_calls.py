@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from waiting import PATIENCE
+
 FILES = 200
 PROGRAM = """
 import json, os, sys
@@ -37,7 +39,7 @@ print(json.dumps({"count": count, "calls": calls, "opened": sum(name.endswith(".
 
 def look(folder: Path, cache: Path) -> dict[str, Any]:
     command = [sys.executable, "-c", PROGRAM, str(folder), str(cache)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -11,7 +11,8 @@ from cli.conftest import PROGRAM, Run, environment
 from cli.conftest import dibs as dibs  # the fixture
 from dibs.specs.frontmatter import read
 from dibs.states import State
-from specs.spec_folder import PENDING, Folder, until
+from specs.spec_folder import PENDING, Folder
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ def test_of_several_who_claim_the_same_at_once_one_gets_it(folder: Folder) -> No
     started = [
         subprocess.Popen(command, cwd=folder.root, env=environment(), stdout=quiet, stderr=pipe) for _ in range(4)
     ]
-    said = [(process.communicate(timeout=60)[1], process.returncode) for process in started]
+    said = [(process.communicate(timeout=PATIENCE)[1], process.returncode) for process in started]
     assert sorted(code for _, code in said) == [0, 1, 1, 1]
     assert sum(b"held by" in words for words, _ in said) == 3
     assert folder.open().get("a").epoch == 1
@@ -174,7 +175,7 @@ def test_a_claim_for_a_process_ends_with_it(dibs: Run, folder: Folder) -> None:
 def test_a_claim_ends_with_its_ttl(dibs: Run, folder: Folder) -> None:
     folder.add("a")
     assert dibs("specs", "claim", "a", "--ttl", "0.5s").code == 0
-    lease = folder.open().claim(wait=20)
+    lease = folder.open().claim(wait=60)
     assert lease is not None and lease.epoch == 2
     assert dibs("specs", "complete", "a", "--epoch", "1").code == 4
 

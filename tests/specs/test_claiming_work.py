@@ -13,7 +13,8 @@ from cli.conftest import dibs as dibs  # the fixture
 from dibs.host import process_state
 from dibs.specs.frontmatter import read
 from dibs.states import State
-from specs.spec_folder import PENDING, Folder, until
+from specs.spec_folder import PENDING, Folder
+from waiting import PATIENCE, until
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 BUSY = ("sh", "-c", "echo $$ > running; exec sleep 60")
@@ -113,7 +114,7 @@ def test_a_worker_that_is_told_to_stop_gives_the_spec_back(start: Start, folder:
     command = running(folder)
     assert status(folder, "a") == "in_progress"
     worker.send_signal(number)
-    assert worker.wait(30) == 1
+    assert worker.wait(PATIENCE) == 1
     assert gone(command)
     assert folder.path("a").read_text() == PENDING
     assert folder.left_locks() == []
@@ -144,7 +145,7 @@ def test_a_spec_that_is_cancelled_ends_its_command(dibs: Run, start: Start, fold
     worker = start("specs", "work", "a", "--ttl", "2s", "--", *BUSY)
     command = running(folder)
     assert dibs("cancel", "specs:.dibs/specs", "a").code == 0
-    assert worker.wait(30) == 4
+    assert worker.wait(PATIENCE) == 4
     assert gone(command)
     assert status(folder, "a") == "cancelled"
 

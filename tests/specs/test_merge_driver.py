@@ -14,6 +14,7 @@ from cli.conftest import Run
 from cli.conftest import dibs as dibs  # the fixture
 from dibs.specs import driver
 from dibs.specs.frontmatter import edit, read
+from waiting import PATIENCE
 
 BASE = b"---\nstatus: pending  # now\npriority: 5\nlabels: [a]\n---\n# Title\n\nfirst\n\nsecond\n\nthird\n"
 SPEC = ".dibs/specs/one.md"
@@ -45,7 +46,7 @@ class Clone:
         self.spec = path / SPEC
 
     def git(self, *words: str, code: int = 0) -> str:
-        done = subprocess.run(["git", *words], cwd=self.path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["git", *words], cwd=self.path, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == code, f"git {words}: {done}"
         return done.stdout
 

@@ -16,7 +16,8 @@ from dibs.queues.lockfiles.past import Pasts
 from dibs.queues.specs import SpecsQueue
 from dibs.specs.frontmatter import read
 from dibs.states import State
-from specs.spec_folder import PENDING, Folder, all_taken, taken, until
+from specs.spec_folder import PENDING, Folder, all_taken, taken
+from waiting import until
 
 OURS = (b"status", b"started_by", b"started_at", b"completed_at", b"attempts", b"error", b"not_before")
 
@@ -250,7 +251,7 @@ def test_what_died_is_given_back_though_somebody_saves(folder: Folder, monkeypat
     path = folder.add("a")
     folder.claim_and_die()
     with saved_within(monkeypatch, path, "saved\n"):
-        assert folder.open().claim(wait=10) is not None
+        assert folder.open().claim(wait=60) is not None
     assert path.read_text().endswith("# Title\nsaved\n")
 
 
@@ -336,7 +337,7 @@ def test_a_spec_that_is_broken_when_its_holder_dies_is_given_back_when_it_is_men
     assert queue.claim() is None
     assert path.read_bytes() == b"---\nstatus: [\n---\n"
     path.write_bytes(held)
-    lease = queue.claim(wait=10)
+    lease = queue.claim(wait=60)
     assert lease is not None and lease.epoch == 2
 
 

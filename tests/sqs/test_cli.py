@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,14 @@ import pytest
 
 from dibs.queues.sqs import SqsQueue
 from sqs.conftest import Open
+from waiting import PATIENCE, until
 
 PROGRAM = str(Path(sys.executable).with_name("dibs"))
 
 
 class Done:
     def __init__(self, *words: str) -> None:
-        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60, env=environment())
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, env=environment())
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
         assert "Traceback" not in self.err, self.err
 
@@ -72,8 +72,8 @@ def test_two_workers_do_each_task_once(queue: SqsQueue, url: str, log: Path) -> 
 def test_a_worker_keeps_a_task_that_outlives_its_ttl_and_fails_what_fails(queue: SqsQueue, url: str, log: Path) -> None:
     queue.push("slow")
     queue.push("bad", max_attempts=1)
-    script = f'read p; echo "$p" >> {log}; case "$p" in *slow*) sleep 4;; *) exit 1;; esac'
-    done = Done("work", url, "--ttl", "2", "-j", "2", "--until-empty", "--", "sh", "-c", script)
+    script = f'read p; echo "$p" >> {log}; case "$p" in *slow*) sleep 7;; *) exit 1;; esac'
+    done = Done("work", url, "--ttl", "5", "-j", "2", "--until-empty", "--", "sh", "-c", script)
     assert done.code == 0, done.err
     assert sorted(log.read_text().split()) == ['"bad"', '"slow"']
     states = queue.stats().states
@@ -91,17 +91,14 @@ def test_a_killed_workers_task_goes_to_another(
         env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
-        deadline = time.monotonic() + 20
-        while not log.exists() or not log.read_text().endswith("\n"):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: log.exists() and log.read_text().endswith("\n"), "the command to run")
         runner = int(log.read_text().split()[0])
         if victim == "all":
             os.kill(worker.pid, signal.SIGKILL)
         else:
             os.kill(worker.pid, signal.SIGTERM)  # it takes nothing more, and sees to what its runner leaves
         os.kill(runner, signal.SIGKILL)
-        lease = open_sqs().claim(wait=20)
+        lease = open_sqs().claim(wait=60)
         assert lease is not None
         assert (lease.id, lease.epoch) == (task.id, 2)
         lease.complete()

@@ -14,6 +14,7 @@ from dibs.queues.sqs import SqsQueue
 from dibs.queues.sqs.address import parse
 from sqs.conftest import Open
 from sqs.server import CREDENTIALS, REGION, Server
+from waiting import PATIENCE
 
 
 def refused(error: type[DibsError], url: str, **options: object) -> str:
@@ -167,5 +168,5 @@ def test_without_boto3_the_install_command_is_named() -> None:
         "try: dibs.open('sqs://q?region=eu-west-1').claim()\n"
         "except dibs.errors.MissingExtra as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == "sqs: needs boto3, which is not installed; pip install 'dibs[sqs]'\n", done.stderr

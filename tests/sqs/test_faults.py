@@ -83,16 +83,17 @@ def test_a_step_is_not_tried_again_when_its_time_is_over(path: Relay, sqs_server
         path.fail["DeleteMessage"] = 1000
         with pytest.raises((LeaseLost, StorageError)):
             while True:
+                begun = queue.clock.boottime()
                 try:
                     lease.complete()
                 except StorageError:
-                    assert lease.held
+                    assert begun < lease.deadline and lease.state == "held"
         sent = path.seen.count("DeleteMessage")
         path.fail["DeleteMessage"] = 0
         with pytest.raises(LeaseLost):
             lease.complete()
         assert path.seen.count("DeleteMessage") == sent
-        assert one(queue, wait=3).epoch == 2
+        assert one(queue, wait=60).epoch == 2
 
 
 def test_no_try_is_begun_after_the_deadline(path: Relay, sqs_server: Server) -> None:

@@ -13,8 +13,9 @@ import children
 import dibs
 from dibs.queues.queue import Queue
 from dibs.states import LIVE, State
-from objects.test_outage import completed, until
+from objects.test_outage import completed
 from servers.proxy import FaultProxy
+from waiting import PATIENCE, until
 
 Url = Callable[..., str]
 FAST = {"idle": 0.2, "fresh": 0.3, "upkeep": 0.3, "patience": 1, "timeout": 5}
@@ -29,7 +30,7 @@ def start_syncer(folder: Path, place: str, *more: str) -> subprocess.Popen[str]:
 
 def end(syncer: subprocess.Popen[str]) -> str:
     syncer.terminate()
-    out, _ = syncer.communicate(timeout=60)
+    out, _ = syncer.communicate(timeout=PATIENCE)
     assert syncer.returncode in (130, -15), out  # -15: it had not yet begun
     assert "Traceback" not in out
     assert "s3cr3t" not in out
@@ -68,15 +69,15 @@ def test_a_site_works_on_while_the_network_is_away(url: Url, proxy: FaultProxy, 
     reader = threading.Thread(target=lambda: said.extend(iter(syncer.stdout.readline, "")))
     reader.start()
     try:
-        until(lambda: here.stats().states[State.READY] == 8)
+        until(lambda: here.stats().states[State.READY], equals=8)
         proxy.cut()
         with working(here, ran):
-            until(lambda: len(ran) == 8)
+            until(lambda: len(ran), equals=8)
             offline = here.push("offline", key="offline")
             until(lambda: len(ran) == 9 and any("cannot reach" in line for line in said))
             assert completed(direct) == 0
             proxy.mend()
-            until(lambda: completed(direct) == 21)
+            until(lambda: completed(direct), equals=21)
         syncer.terminate()
         assert syncer.wait(60) == 130
     finally:
@@ -112,7 +113,7 @@ def test_syncers_that_are_killed_again_and_again(url: Url, tmp_path: Path) -> No
                 running[which].kill()
                 running[which].communicate()
                 running[which] = start_syncer(folders[which], place, "--batch", "10")
-            until(lambda: completed(direct) == len(pushed), 120)
+            until(lambda: completed(direct), equals=len(pushed))
         for syncer in running:
             assert "conflict" not in end(syncer), f"seed {seed}"
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import children
+from waiting import LONG_PATIENCE
 
 
 @pytest.mark.parametrize(("kind", "step"), [("file", 4), ("stored", 9)])
@@ -15,7 +16,7 @@ def test_killed_before_every_few_system_calls(kind: str, step: int, quick_folder
     first = random.randint(1, step)
     done = subprocess.run(
         children.command("syncing.kill_each", str(quick_folder), kind, str(first), str(step)),
-        env=children.environment(), capture_output=True, text=True, timeout=300,
+        env=children.environment(), capture_output=True, text=True, timeout=LONG_PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

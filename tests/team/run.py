@@ -27,7 +27,7 @@ from team.user import User
 
 TTL_SECONDS = 5.0
 STALE_SECONDS = 8.0
-END_SECONDS = 60.0
+END_SECONDS = 180.0
 
 
 class Run:

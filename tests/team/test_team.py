@@ -17,8 +17,8 @@ from children import command, environment
 @pytest.mark.parametrize("mode", ["push", "refs"])
 def test_every_spec_is_completed_once_and_no_clone_suffers(mode: str, quick_folder: Path) -> None:
     seed = random.randrange(10**6)
-    args = ["--mode", mode, "--specs", "15", "--seed", str(seed), "--seconds", "200", "--folder", str(quick_folder)]
-    run = subprocess.run(command("team.run", *args), capture_output=True, text=True, env=environment(), timeout=400)
+    args = ["--mode", mode, "--specs", "15", "--seed", str(seed), "--seconds", "600", "--folder", str(quick_folder)]
+    run = subprocess.run(command("team.run", *args), capture_output=True, text=True, env=environment(), timeout=1500)
     assert run.stdout, f"seed {seed}: {run.stderr}"
     report = json.loads(run.stdout)
     assert report["problems"] == [], f"seed {seed}"

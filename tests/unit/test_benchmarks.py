@@ -24,6 +24,8 @@ from benchmarks.postgres import server as postgres_server
 from benchmarks.postgres import tables as postgres_tables
 from benchmarks.report import Goal, Outcome, Table, above, at_least, at_most, goals_table
 
+from waiting import LONG_PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -40,7 +42,7 @@ def run(tmp_path: Path, *arguments: str) -> dict[str, Any]:
         "--json",
         str(out),
     ]
-    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=LONG_PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert os.listdir(tmp_path / "disk") == []
     found: dict[str, Any] = json.loads(out.read_text())

@@ -163,7 +163,7 @@ def test_by_default_a_file_settles_in_a_second_or_two(folder: Folder) -> None:
     queue = folder.open()
     folder.add("a", mtime=queue.store_time())
     assert queue.claim() is None
-    lease = queue.claim(wait=10)
+    lease = queue.claim(wait=60)
     assert lease is not None
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from waiting import LONG_PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -12,7 +14,7 @@ def test_embedded_queues_run_with_every_contender(tmp_path: Path) -> None:
     out = tmp_path / "found.json"
     words = ["--size", "tiny", "--only", "embedded", "--dir", str(tmp_path / "disk"), "--json", str(out)]
     command = [sys.executable, "-m", "benchmarks", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONG_PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = json.loads(out.read_text())["outcomes"]
     for group in ("not synced, one at a time/dibs lmdb:", "durable, batches of 100/dibs lmdb:, batches of 100"):

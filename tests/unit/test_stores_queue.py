@@ -169,7 +169,7 @@ def test_who_dies_within_a_step_leaves_nothing_undone_for_long(store: Watched, s
     if state is State.CLAIMED and step != "claim":
         assert lease is not None
         lease.release()
-    found = other.claim(wait=5) if state not in (State.COMPLETED, State.CANCELLED) else None
+    found = other.claim(wait=60) if state not in (State.COMPLETED, State.CANCELLED) else None
     if found is not None:
         assert found.id == task.id
         found.complete()

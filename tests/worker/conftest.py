@@ -1,12 +1,12 @@
-"""Queues in the test's own folder, functions to call, and waiting without sleeping."""
+"""Queues in the test's own folder, and functions to call."""
 
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +16,46 @@ import dibs
 from dibs.queues.queue import Queue
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
+from waiting import until
 
-PATIENCE = 30.0
-
-
-def until(condition: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
-    """Look until the condition holds; fails when that takes too long."""
-    end = time.monotonic() + seconds
-    while True:
-        if value := condition():
-            return value
-        assert time.monotonic() < end, f"waited {seconds:g} s for {what}"
-        time.sleep(0.005)
+NOTED = """
+import os, threading
+def until_told(lease, path):
+    # until the runner has heard that it is to stop
+    told = threading.Event()
+    lease.queue.rouse = told.set
+    with open(path, "a") as file: file.write(f"{os.getpid()}\\n")
+    told.wait()
+"""
 
 
 def alive(pid: int) -> bool:
     from dibs.host import process_state
 
     return process_state(pid)[0] not in "-ZX"
+
+
+def command_lines() -> list[str]:
+    """Of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text(errors="replace"))
+    return found
+
+
+def kept_beyond_ttl(queue: Queue, other: Queue) -> None:
+    """Until somebody has beaten for what is claimed for longer than its TTL; meanwhile nobody else gets it."""
+    first = {claim.id: claim for claim in queue.claimed()}
+    assert first
+
+    def beaten() -> bool:
+        assert other.claim() is None, "taken from a worker that works"
+        now = queue.claimed()
+        assert {claim.id for claim in now} == set(first)
+        return all(claim.heartbeat_at > first[claim.id].heartbeat_at + 1.2 * claim.ttl for claim in now)
+
+    until(beaten, "beats after the TTL")
 
 
 def lines(path: Path) -> list[str]:

@@ -11,14 +11,13 @@ from dibs import aio
 from dibs.errors import LeaseLost, TaskNotFound
 from dibs.queues.queue import Queue
 from dibs.states import State
-
-from .conftest import until
+from waiting import PATIENCE, until
 
 
 def run(make: Callable[[aio.Queue], Awaitable[Any]], url: str) -> Any:
     async def main() -> Any:
         async with aio.open(url) as queue:
-            return await asyncio.wait_for(make(queue), 30)
+            return await asyncio.wait_for(make(queue), PATIENCE)
 
     return asyncio.run(main())
 
@@ -104,8 +103,8 @@ def test_a_claim_that_succeeds_after_cancellation_is_given_back(url: str, queue:
         with pytest.raises(asyncio.CancelledError):
             await claiming
         go_on.set()
-        await asyncio.to_thread(until, lambda: queue.get(pushed.id).epoch == 1, "the claim")
-        await asyncio.to_thread(until, lambda: queue.stats().states[State.READY] == 1, "it to be given back")
+        await asyncio.to_thread(until, lambda: queue.get(pushed.id).epoch, "the claim", equals=1)
+        await asyncio.to_thread(until, lambda: queue.stats().states[State.READY], "it to be given back", equals=1)
 
     run(use, url)
     (task,) = queue.tasks()

@@ -18,8 +18,9 @@ from dibs.testing import ManualClock
 from dibs.worker.batch import LONG_SECONDS, Batch
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
+from waiting import until
 
-from .conftest import lines, until
+from .conftest import NOTED, lines
 
 Supervise = Callable[..., Supervisor]
 Module = Callable[[str], None]
@@ -68,7 +69,7 @@ def test_nothing_waits_behind_one_that_takes_long(queue: Queue, module: Module, 
     module("import time\ndef run(n): time.sleep(60 if n == 2 else 0)")
     tasks = queue.push_many(range(10))
     supervisor = supervise(call="jobs:run", batch=10, ttl=60.0)
-    until(lambda: counts(queue) == {"completed": 2, "claimed": 1, "ready": 7}, "the rest to be given back")
+    until(lambda: counts(queue), "the rest to be given back", equals={"completed": 2, "claimed": 1, "ready": 7})
     assert queue.get(tasks[2].id).state is State.CLAIMED
     assert all(task.attempts == task.deaths == 0 for task in queue.tasks("ready"))
     supervisor.kill()
@@ -77,15 +78,14 @@ def test_nothing_waits_behind_one_that_takes_long(queue: Queue, module: Module, 
 def test_a_stop_gives_back_what_has_not_begun(
     queue: Queue, module: Module, supervise: Supervise, tmp_path: Path
 ) -> None:
-    module(f"import time\ndef run(n):\n    open({str(tmp_path / 'log')!r}, 'a').write('x\\n')\n    time.sleep(0.5)")
+    module(NOTED + f"def run(n, lease): until_told(lease, {str(tmp_path / 'log')!r})")
     queue.push_many(range(10))
     supervisor = supervise(call="jobs:run", batch=10)
     until(lambda: lines(tmp_path / "log"), "the first to begin")
     supervisor.stop()
     supervisor.join()
-    ran = len(lines(tmp_path / "log"))
-    assert ran < 10
-    assert counts(queue) == {"completed": ran, "ready": 10 - ran}
+    assert len(lines(tmp_path / "log")) == 1
+    assert counts(queue) == {"completed": 1, "ready": 9}
 
 
 def test_what_a_killed_runner_had_not_recorded_runs_again(
@@ -101,7 +101,8 @@ def test_what_a_killed_runner_had_not_recorded_runs_again(
     )
     queue.push_many(range(100))
     supervisor = supervise(call="jobs:run", batch=100, ttl=600.0, until_empty=True)
-    pid = until(lambda: len(lines(log)) >= 51 and int(lines(log)[50].split()[1]), "fifty to be run")
+    until((tmp_path / "log.again").exists, "fifty to be run")
+    pid = int(lines(log)[50].split()[1])
     os.kill(pid, signal.SIGKILL)
     supervisor.join()
     assert counts(queue) == {"completed": 100}

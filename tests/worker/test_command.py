@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
+import dibs
+from dibs.clock import SYSTEM, SystemClock
 from dibs.queues.held import Lease
 from dibs.queues.queue import Queue
 from dibs.worker.board import new_board
 from dibs.worker.child import ERR_BYTES, OUT_BYTES
 from dibs.worker.command import CommandWork, last_json
 from dibs.worker.work import Done, Failed, GivenUp
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, until
+from .conftest import alive, lines
 
 Do = Callable[..., Done | Failed | GivenUp]
 
@@ -35,10 +38,8 @@ def take(queue: Queue) -> Callable[[Any], Lease]:
 
 @pytest.fixture
 def do(take: Callable[[Any], Lease]) -> Do:
-    def run(*command: str, payload: Any = None, limit: float | None = None) -> Done | Failed | GivenUp:
-        lease = take(payload)
-        end = None if limit is None else lease.queue.clock.boottime() + limit
-        return CommandWork(command).do(lease, new_board(1).slots[0], end)
+    def run(*command: str, payload: Any = None) -> Done | Failed | GivenUp:
+        return CommandWork(command).do(take(payload), new_board(1).slots[0], None)
 
     return run
 
@@ -125,11 +126,26 @@ def test_result_line_too_long_to_keep_fails(do: Do) -> None:
     assert "longer than" in outcome.error
 
 
-def test_time_limit_kills_the_whole_group(do: Do, tmp_path: Path) -> None:
+class Late(SystemClock):
+    """Ten minutes pass at once when there is this file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def boottime(self) -> float:  # type: ignore[override]
+        return SYSTEM.boottime() + (600.0 if self._path.exists() else 0.0)
+
+
+def test_time_limit_kills_the_whole_group(url: str, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    outcome = do("sh", "-c", f"sleep 60 & echo $! $$ > {pids}; echo working >&2; wait", limit=0.5)
+    script = f"sleep 60 & echo $! $$ > {pids}; echo working >&2; wait"
+    with dibs.open(url, clock=Late(pids)) as queue:
+        queue.push(None)
+        lease = queue.claim(ttl=3600)
+        assert lease is not None
+        outcome = CommandWork(["sh", "-c", script]).do(lease, new_board(1).slots[0], lease.since + 600)
     assert isinstance(outcome, Failed)
-    assert outcome.error.startswith("timed out after 0.5 s: working")
+    assert outcome.error.startswith("timed out after 600 s: working")
     for pid in lines(pids)[0].split():
         until(lambda pid=pid: not alive(int(pid)), "the group to die")
 
@@ -155,10 +171,10 @@ def test_abandoned_from_another_thread(take: Callable[[Any], Lease], tmp_path: P
     thread = threading.Thread(target=lambda: outcomes.append(work.do(lease, slot, None)))
     thread.start()
     pid = int(until(lambda: lines(tmp_path / "pid"), "the command to start")[0])
-    until(lambda: slot.doing().group == pid, "its group on the board")  # type: ignore[union-attr]
+    until(lambda: slot.doing().group, "its group on the board", equals=pid)  # type: ignore[union-attr]
     work.abandon("another task", "not this one")
     work.abandon(lease.id, "its lease was lost")
-    thread.join(10)
+    thread.join(PATIENCE)
     assert outcomes == [GivenUp("its lease was lost")]
     assert not alive(pid)
     assert slot.doing().group == 0  # type: ignore[union-attr]

@@ -12,8 +12,9 @@ from dibs.queues.queue import Queue
 from dibs.states import State
 from dibs.worker.runner import SHOWN_TTL
 from dibs.worker.supervisor import Supervisor
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, until
+from .conftest import alive, kept_beyond_ttl, lines
 
 Supervise = Callable[..., Supervisor]
 
@@ -42,12 +43,14 @@ def test_drains_with_the_path_as_argument(queue: Queue, supervise: Supervise, tm
     assert sorted(os.listdir(tmp_path / "in")) == [f"{number}.txt" for number in range(6)]
 
 
-@pytest.mark.parametrize(("ttl", "seconds"), [(0.8, "2.5"), (SHOWN_TTL, "5.5")])
-def test_lease_is_kept_past_several_ttls(queue: Queue, supervise: Supervise, ttl: float, seconds: str) -> None:
-    supervisor = supervise(workers=6, threads=True, command=("sleep", seconds), until_empty=True, ttl=ttl)
-    until(lambda: len(supervisor.hands[0].in_hand()) == 6, "all to start")
-    while not supervisor.ended.is_set():
-        assert queue.claim(ttl=ttl) is None, "taken from a worker that works"
+@pytest.mark.parametrize("ttl", [SHOWN_TTL * 0.9, SHOWN_TTL * 1.5])
+def test_leases_are_kept_past_their_ttl(queue: Queue, supervise: Supervise, ttl: float, tmp_path: Path) -> None:
+    wait = f"until [ -e {tmp_path}/go ]; do sleep 0.1; done"
+    supervisor = supervise(workers=6, threads=True, command=("sh", "-c", wait), until_empty=True, ttl=ttl)
+    until(lambda: len(supervisor.hands[0].in_hand()), "all to start", equals=6)
+    kept_beyond_ttl(queue, queue)
+    (tmp_path / "go").touch()
+    assert supervisor.ended.wait(PATIENCE)
     assert supervisor.totals().completed == 6
 
 
@@ -70,7 +73,7 @@ def test_the_command_of_a_stopped_runner_is_dead_before_its_task_goes_on(
     queue: Queue, supervise: Supervise, tmp_path: Path
 ) -> None:
     """Though it was stopped before the supervisor had any reason to look after the lease."""
-    supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=SHOWN_TTL)
+    supervisor = supervise(command=("sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 60"), ttl=12.0)
     (pid,) = until(lambda: lines(tmp_path / "pids"), "the command to start")
     (hand,) = supervisor.hands
     until(lambda: hand.ward and list(hand.ward.groups()), "the runner to name it")

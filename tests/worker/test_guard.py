@@ -13,8 +13,9 @@ import pytest
 from dibs.errors import StorageError
 from dibs.queues.heart import MARK
 from dibs.worker.guard import Guard, Ward
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, until
+from .conftest import alive, lines
 
 
 class Time:
@@ -175,7 +176,7 @@ def test_commands_of_a_stopped_worker_die_before_its_lease_is_over(worker: "subp
     assert alive(command.pid)
     store.clock.now += 0.7
     guard.step()
-    assert command.wait(20) == -signal.SIGKILL
+    assert command.wait(PATIENCE) == -signal.SIGKILL
     assert store.clock.now < store.deadline
     assert told.words == []
 
@@ -190,7 +191,7 @@ open({str(tmp_path / "pid")!r}, "a").write(f"{{os.getpid()}}\\n")
 os.wait() if child else time.sleep(60)
 """
     stray = subprocess.Popen([sys.executable, "-c", source], start_new_session=True, env={MARK: MINE})
-    until(lambda: len(lines(tmp_path / "pid")) == 2, "both")
+    until(lambda: len(lines(tmp_path / "pid")), "both", equals=2)
     pids = [group.pid, *map(int, lines(tmp_path / "pid"))]
     guard, store, told, _ = ready(5.0, worker.pid, groups=lambda: [group.pid])
     store.at_end = lambda: told.words.append(f"end, alive: {sum(map(alive, pids))}")

@@ -14,8 +14,7 @@ from dibs.worker.board import new_board
 from dibs.worker.hand import Hand
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
-
-from .conftest import until
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_only_the_task_that_is_over_its_time_is_hit(
         until(lambda: process_state(process.pid)[0] in "SR", "it to go on")
     else:
         assert hand.timed_out == {("late", 1): "timed out after 5 s"}
-        assert process.wait(20) == -9
+        assert process.wait(PATIENCE) == -9
 
 
 def test_runners_inherit_no_descriptors_but_their_own(url: str, queue: Queue) -> None:

@@ -13,8 +13,9 @@ import dibs
 from dibs.errors import LeaseLost
 from dibs.queues.queue import Queue
 from dibs.states import State
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, until
+from .conftest import alive, kept_beyond_ttl, lines
 
 Program = Callable[..., Any]
 WORKER = """
@@ -44,43 +45,50 @@ def log(tmp_path: Path) -> Callable[[], list[str]]:
     return lambda: lines(tmp_path / "log")
 
 
-def test_kept_while_the_gil_is_held(worker: Any, queue: Queue, log: Any) -> None:
-    """usleep by PyDLL holds the GIL throughout: no thread of the worker can run."""
-    queue.push("x")
+def test_kept_while_the_gil_is_held(worker: Any, queue: Queue, other: Queue, log: Any, tmp_path: Path) -> None:
+    """A read by PyDLL holds the GIL throughout: no thread of the worker can run."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    queue.push(str(gate))
     process = worker("""
-with queue.claim(ttl=0.8) as lease:
+with queue.claim(ttl=1.8) as lease:
+    gate = os.open(lease.payload, os.O_RDWR)
     note("in")
-    ctypes.PyDLL(None).usleep(2_500_000)
+    ctypes.PyDLL(None).read(gate, ctypes.create_string_buffer(1), 1)
 note("out")
 """)
-    until(lambda: log() == ["in"], "the worker to start")
-    while log() != ["in", "out"]:
-        assert queue.claim(ttl=0.8) is None, "taken from a worker that works"
-        assert process.poll() is None or log() == ["in", "out"], "the worker died"
-    assert process.wait(20) == 0
+    until(lambda: log(), "the worker to start", equals=["in"])
+    kept_beyond_ttl(queue, other)
+    assert process.poll() is None, "the worker died"
+    gate.write_text("x")
+    assert process.wait(PATIENCE) == 0
+    assert log() == ["in", "out"]
     (task,) = queue.tasks()
     assert (task.state, task.epoch) == (State.COMPLETED, 1)
 
 
 def test_a_heart_that_starts_slowly_costs_no_lease(
-    worker: Any, queue: Queue, other: Queue, log: Any, module: Callable[..., str]
+    worker: Any, queue: Queue, other: Queue, log: Any, module: Callable[..., str], tmp_path: Path
 ) -> None:
-    """It takes twice the TTL to start; until it has the lease, the worker renews it."""
+    """It takes longer than the TTL to start; until it has the lease, the worker renews it."""
     module(
-        "import sys, time\nif 'dibs.worker.heart' in sys.orig_argv: time.sleep(1.6)",
+        f"""
+        import os, sys, time
+        while 'dibs.worker.heart' in sys.orig_argv and not os.path.exists({str(tmp_path / "go")!r}): time.sleep(0.01)
+        """,
         "sitecustomize",
     )
     queue.push("x")
     process = worker("""
-lease = queue.claim(ttl=0.8)
+lease = queue.claim(ttl=1.8)
 note("claimed")
 with lease: note("in", lease.epoch, lease.held)
 """)
     until(lambda: log(), "the claim")
-    while len(log()) < 2:
-        assert other.claim() is None
-        assert process.poll() is None or len(log()) == 2
-    assert process.wait(20) == 0
+    kept_beyond_ttl(queue, other)
+    assert log() == ["claimed"]
+    (tmp_path / "go").touch()
+    assert process.wait(PATIENCE) == 0
     assert log() == ["claimed", "in 1 True"]
 
 
@@ -88,19 +96,19 @@ def test_a_stopped_worker_loses_its_lease_and_is_refused(worker: Any, queue: Que
     queue.push("x")
     process = worker("""
 try:
-    with queue.claim(ttl=0.8) as lease:
+    with queue.claim(ttl=1.8) as lease:
         note("in")
         while lease.held: time.sleep(0.01)
         note("not held")
 except LeaseLost:
     note("refused")
 """)
-    until(lambda: log() == ["in"], "the worker to start")
+    until(lambda: log(), "the worker to start", equals=["in"])
     os.kill(process.pid, signal.SIGSTOP)
     lease = until(lambda: queue.claim(ttl=30), "the lease to run out")
     assert lease.epoch == 2
     os.kill(process.pid, signal.SIGCONT)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["in", "not held", "refused"]
     lease.complete("second")
     assert queue.detail(lease.id).result == "second"
@@ -110,18 +118,17 @@ def test_a_lease_that_ran_out_is_refused_though_nobody_took_it(worker: Any, queu
     task = queue.push("x")
     process = worker("""
 try:
-    with queue.claim(ttl=0.8) as lease:
+    with queue.claim(ttl=1.8) as lease:
         note("in")
         while lease.state == "held": time.sleep(0.01)
 except LeaseLost:
     note("refused")
 """)
-    until(lambda: log() == ["in"], "the worker to start")
+    until(lambda: log(), "the worker to start", equals=["in"])
     os.kill(process.pid, signal.SIGSTOP)
-    (claim,) = queue.claimed()
-    until(lambda: queue.clock.wall() > claim.expires_at + 1.0, "its TTL to pass")
+    until(lambda: all(queue.clock.wall() > claim.expires_at + 1.0 for claim in queue.claimed()), "its TTL to pass")
     os.kill(process.pid, signal.SIGCONT)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["in", "refused"]
     assert queue.get(task.id).state is not State.COMPLETED
 
@@ -139,13 +146,13 @@ while True:
 """
     source = f"""
 import dibs, subprocess, sys
-with dibs.open({url!r}).claim(ttl=30) as lease:
+with dibs.open({url!r}).claim(ttl=3600) as lease:
     subprocess.run([sys.executable, "-c", {child!r}], start_new_session=True)
 """
     process = program("-c", source)
     until(lambda: len(lines(beats)) > 5, "the child to run")
     process.kill()
-    lease = until(lambda: queue.claim(), "the task to be given back, long before its TTL", 15)
+    lease = until(lambda: queue.claim(), "the task to be given back, long before its TTL")
     taken = time.monotonic()
     count = len(lines(beats))
     assert float(lines(beats)[-1]) < taken
@@ -158,8 +165,10 @@ with dibs.open({url!r}).claim(ttl=30) as lease:
 
 
 def test_max_runtime_ends_it_though_the_heart_beats(worker: Any, queue: Queue, log: Any) -> None:
-    queue.push("x", max_runtime=0.4, backoff=0)
+    queue.push("first", priority="high")
+    queue.push("x", max_runtime=1.0, backoff=0)
     process = worker("""
+with queue.claim(ttl=30): pass  # now there is a heart
 try:
     with queue.claim(ttl=30) as lease:
         note("in")
@@ -169,7 +178,7 @@ except LeaseLost:
     note("refused")
 """)
     lease = until(lambda: log() and queue.claim(), "it to be given to another")
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["in", "told False", "refused"]
     assert lease.task.attempts == 1
     assert "max_runtime" in queue.detail(lease.id).history[0].error
@@ -196,15 +205,13 @@ def test_close_ends_the_heart(queue: Queue) -> None:
 
 def test_a_heart_that_was_killed_is_replaced(queue: Queue, other: Queue) -> None:
     queue.push(1)
-    with queue.claim(ttl=1.5) as lease:  # type: ignore[union-attr]
+    with queue.claim(ttl=4) as lease:  # type: ignore[union-attr]
         first = queue._heart._process.pid
-        alive_for = time.monotonic() + 1.1
-        until(lambda: time.monotonic() > alive_for)
+        old_enough = queue._heart._born + 1.1  # or it would be said that none can live here
+        until(lambda: queue.clock.boottime() > old_enough)
         os.kill(first, signal.SIGKILL)
-        second = until(lambda: queue._heart._process.pid != first and queue._heart._process.pid, "another heart")
-        over = time.monotonic() + 2.5
-        while time.monotonic() < over:
-            assert other.claim() is None
+        second = until(lambda: {queue._heart._process.pid} - {first}, "another heart").pop()
+        kept_beyond_ttl(queue, other)
         assert alive(second)
         assert lease.held
     assert queue.get(lease.id).state is State.COMPLETED
@@ -235,13 +242,15 @@ def test_forked_children_have_hearts_of_their_own(worker: Any, queue: Queue, log
 with queue.claim(ttl=30) as lease:
     child = os.fork()
     if not child:
-        with queue.claim(ttl=0.5) as mine:
-            time.sleep(1.2)
+        with queue.claim(ttl=2) as mine:
+            beat = lambda: queue.detail(mine.id).claim.heartbeat_at
+            first = beat()
+            while mine.held and beat() < first + 2.5: time.sleep(0.01)
             note("held", mine.held, mine.id != lease.id)
         os._exit(0)
     os.waitpid(child, 0)
 """)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert log() == ["held True True"]
     assert queue.stats().states[State.COMPLETED] == 2
 

@@ -17,6 +17,7 @@ from dibs.worker.command import CommandWork
 from dibs.worker.job import Job
 from dibs.worker.runner import Runner
 from dibs.worker.supervisor import Supervisor
+from waiting import PATIENCE
 
 from .conftest import lines
 
@@ -42,7 +43,7 @@ def test_who_is_told_to_stop_while_it_looks_does_not_wait(
             runner.run()
         for thread in threading.enumerate():
             if thread.name == "control":
-                thread.join(30)  # it listens to the other end
+                thread.join(PATIENCE)  # it listens to the other end
     assert waits == []
 
 
@@ -57,7 +58,7 @@ def test_a_queue_that_does_not_close_holds_nobody(queue: Queue, monkeypatch: pyt
     with monkeypatch.context() as patched:
         patched.setattr(queue, "close", close)
         leaving.leave(queue)
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     never.set()
 
 
@@ -80,5 +81,5 @@ def test_the_spans_of_a_runner_are_exported_before_it_ends(
     )
     monkeypatch.setenv("DIBS_TRACES", "1")
     queue.push(1)
-    assert supervise(call="jobs:nothing", until_empty=True).ended.wait(40)
+    assert supervise(call="jobs:nothing", until_empty=True).ended.wait(PATIENCE)
     assert lines(tmp_path / "spans") == ["dibs.claim", "dibs.run", "dibs.complete"]

@@ -6,8 +6,7 @@ from dibs.queues.queue import Queue
 from dibs.worker import progress
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
-
-from .conftest import until
+from waiting import until
 
 
 def test_what_another_finishes_is_left_no_more(
@@ -21,8 +20,8 @@ def test_what_another_finishes_is_left_no_more(
     supervisor = Supervisor(Job(url=url, call="a:b"), queue)  # it has nothing to do
     try:
         shown = progress.Progress(supervisor, look_ahead=True)
-        until(lambda: shown.snapshot().left == 1, "the first look")
+        until(lambda: shown.snapshot().left, "the first look", equals=1)
         lease.complete()
-        until(lambda: shown.snapshot().left == 0, "a look after the other has finished")
+        until(lambda: shown.snapshot().left, "a look after the other has finished", equals=0)
     finally:
         supervisor.ended.set()

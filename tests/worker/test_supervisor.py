@@ -1,6 +1,7 @@
 """Supervisor and runners, as real processes."""
 
 import os
+import secrets
 import signal
 import sys
 import time
@@ -17,8 +18,9 @@ from dibs.task import NewTask
 from dibs.worker.guard import Ward
 from dibs.worker.job import Job
 from dibs.worker.supervisor import Supervisor
+from waiting import PATIENCE, until
 
-from .conftest import alive, lines, news, until
+from .conftest import NOTED, alive, command_lines, kept_beyond_ttl, lines, news
 
 Supervise = Callable[..., Supervisor]
 Module = Callable[[str], str]
@@ -36,7 +38,7 @@ def counts(queue: Queue) -> dict[str, int]:
 
 
 def finished(supervisor: Supervisor) -> Supervisor:
-    assert supervisor.ended.wait(40), "the supervisor did not end"
+    assert supervisor.ended.wait(PATIENCE), "the supervisor did not end"
     supervisor.join()
     return supervisor
 
@@ -147,14 +149,20 @@ def test_system_exit_does_not_end_the_worker(queue: Queue, module: Module, super
 
 
 def test_lease_is_kept_while_the_task_holds_the_gil(
-    queue: Queue, other: Queue, module: Module, supervise: Supervise
+    queue: Queue, other: Queue, module: Module, supervise: Supervise, tmp_path: Path
 ) -> None:
-    module("import ctypes\ndef block(payload): ctypes.PyDLL(None).usleep(2_500_000)")
-    task = queue.push(1)
-    supervisor = supervise(call="jobs:block", until_empty=True, ttl=0.8)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    module("""
+        import ctypes, os
+        def block(payload): ctypes.PyDLL(None).read(os.open(payload, os.O_RDWR), ctypes.create_string_buffer(1), 1)
+    """)
+    task = queue.push(str(gate))
+    supervisor = supervise(call="jobs:block", until_empty=True, ttl=1.8)
     until(lambda: supervisor.hands[0].in_hand(), "the task to start")
-    while not supervisor.ended.is_set():
-        assert other.claim(ttl=0.8) is None, "taken from a worker that works"
+    kept_beyond_ttl(queue, other)
+    gate.write_text("x")
+    finished(supervisor)
     assert queue.get(task.id).state is State.COMPLETED
     assert queue.get(task.id).epoch == 1
 
@@ -162,21 +170,32 @@ def test_lease_is_kept_while_the_task_holds_the_gil(
 def test_stopped_runner_loses_its_task_and_works_on_when_it_wakes(
     queue: Queue, other: Queue, module: Module, supervise: Supervise, tmp_path: Path
 ) -> None:
-    module(NOTE + f"def slow(payload):\n    note({str(tmp_path / 'log')!r}, os.getpid())\n    time.sleep(payload)")
-    task = queue.push(0.3)
-    supervisor = supervise(call="jobs:slow", ttl=0.8)
+    go = tmp_path / "go"
+    module(
+        NOTE
+        + f"""
+def slow(payload):
+    note({str(tmp_path / "log")!r}, os.getpid())
+    while payload and not os.path.exists({str(go)!r}): time.sleep(0.01)
+"""
+    )
+    task = queue.push("wait")
+    supervisor = supervise(call="jobs:slow", ttl=4.0)
     (line,) = until(lambda: lines(tmp_path / "log"), "the task to start")
     os.kill(int(line), signal.SIGSTOP)
-    lease = until(lambda: other.claim(ttl=30), "the lease to run out")
-    assert (lease.id, lease.epoch) == (task.id, 2)
+    epoch = queue.get(task.id).epoch
+    lease = until(lambda: other.claim(ttl=600), "the lease to run out")
+    assert (lease.id, lease.epoch) == (task.id, epoch + 1)
+    go.touch()
     os.kill(int(line), signal.SIGCONT)
-    until(lambda: supervisor.totals().lost == 1, "the late finish to be refused")
+    until(lambda: supervisor.totals().lost, "the late finish to be refused", equals=1)
     assert queue.get(task.id).state is State.CLAIMED
     lease.complete("second")
-    queue.push(0)
-    until(lambda: supervisor.totals().completed == 1, "the woken worker to go on")
+    queue.push("")
+    until(lambda: supervisor.totals().completed, "the woken worker to go on", equals=1)
     assert lines(tmp_path / "log") == [line, line], "it is the same process"
-    assert "lost" in {event["event"] for event in news(supervisor)}
+    told: set[str] = set()
+    until(lambda: told.update(event["event"] for event in news(supervisor)) or "lost" in told, "word of it")
 
 
 def test_command_of_a_killed_runner_is_dead_before_another_takes_the_task(
@@ -194,7 +213,7 @@ while True:
     queue.push("x")
     beats = tmp_path / "beats"
     supervisor = supervise(command=(sys.executable, str(source), str(beats)), ttl=30.0)
-    until(lambda: len({line.split()[0] for line in lines(beats)}) == 2, "both to beat")
+    until(lambda: len({line.split()[0] for line in lines(beats)}), "both to beat", equals=2)
     supervisor.stop()  # so that the task does not go back to this worker
     os.kill(supervisor.hands[0].pid, signal.SIGKILL)
     lease = until(lambda: other.claim(), "the task to be given back")
@@ -207,7 +226,7 @@ while True:
 
 def test_the_command_of_a_cancelled_task_is_ended(queue: Queue, supervise: Supervise) -> None:
     task = queue.push("x")
-    supervisor = supervise(command=("sleep", "600"), ttl=1.0)
+    supervisor = supervise(command=("sleep", "600"), ttl=3.0)
     until(lambda: supervisor.hands[0].in_hand(), "the task to start")
     queue.cancel(task.id)
     until(lambda: not supervisor.hands[0].in_hand(), "the command to be ended")
@@ -221,7 +240,8 @@ def test_a_killed_runner_is_started_again(queue: Queue, module: Module, supervis
     supervisor = supervise(call="jobs:slow", ttl=30.0)
     first = until(lambda: supervisor.hands[0].in_hand() and supervisor.hands[0].pid, "the task to start")
     os.kill(first, signal.SIGKILL)
-    until(lambda: supervisor.hands[0].in_hand() and supervisor.hands[0].pid != first, "it to be run again")
+    until(lambda: supervisor.hands[0].pid not in (0, first), "another runner")
+    until(lambda: supervisor.hands[0].in_hand(), "it to be run again")
     assert [event["event"] for event in news(supervisor)] == ["died"]
 
 
@@ -236,11 +256,12 @@ def test_a_task_that_kills_its_workers_ends_in_failed(queue: Queue, module: Modu
     assert [event.what for event in detail.history] == ["died"] * 3
 
 
-def test_timeout_of_a_command(queue: Queue, supervise: Supervise, tmp_path: Path) -> None:
+def test_timeout_of_a_command(queue: Queue, supervise: Supervise) -> None:
+    seconds = f"60.{secrets.randbits(32)}"  # as nobody else sleeps
     task = queue.push("x", max_attempts=1)
-    finished(supervise(command=("sh", "-c", f"echo $$ > {tmp_path}/pid; sleep 60"), timeout=0.4, until_empty=True))
+    finished(supervise(command=("sh", "-c", f"sleep {seconds}; true"), timeout=0.4, until_empty=True))
     assert queue.detail(task.id).error.startswith("timed out after 0.4")
-    assert not alive(int(lines(tmp_path / "pid")[0]))
+    assert not [words for words in command_lines() if seconds in words]
 
 
 def test_timeout_of_a_function_that_holds_the_gil(queue: Queue, module: Module, supervise: Supervise) -> None:
@@ -251,46 +272,49 @@ def test_timeout_of_a_function_that_holds_the_gil(queue: Queue, module: Module, 
     """)
     task = queue.push(1, max_attempts=1)
     queue.push_many([0] * 5)
-    supervisor = finished(supervise(call="jobs:block", timeout=0.4, until_empty=True))
+    supervisor = finished(supervise(call="jobs:block", timeout=4.0, until_empty=True))
     detail = queue.detail(task.id)
-    assert detail.error == "timed out after 0.4 s"
+    assert detail.error == "timed out after 4 s"
     assert (detail.task.attempts, detail.task.deaths) == (1, 0)
     assert counts(queue) == {"completed": 5, "failed": 1}
     assert supervisor.totals().failed == 1
 
 
 def test_max_runtime_of_a_task(queue: Queue, supervise: Supervise) -> None:
-    task = queue.push("x", max_attempts=1, max_runtime=0.5)
+    task = queue.push("x", max_attempts=1, max_runtime=8)  # the runner ends it 5 % earlier, and says so in time
     finished(supervise(command=("sleep", "60"), until_empty=True))
     assert queue.detail(task.id).error.startswith("timed out")
     assert queue.get(task.id).attempts == 1
 
 
 def test_timeout_in_one_thread_releases_what_the_others_had(queue: Queue, module: Module, supervise: Supervise) -> None:
-    """In the second thread `fine` starts later, so it is in hand when `long` is over its time."""
+    """The thread that runs `long` has waited until `fine` is in hand, which ends only with its process."""
     module("""
-        import time
+        import threading, time
+        begun = threading.Event()
         def wait(payload, lease):
-            time.sleep({"long": 60, "first": 0.7, "fine": 1.2 if lease.epoch == 1 else 0}[payload])
+            if payload == "first": begun.wait()
+            if payload == "fine": begun.set()
+            if lease.epoch == 1 and payload != "first": time.sleep(600)
     """)
-    long = queue.push("long", max_attempts=1)
+    fine = queue.push("fine", priority="high")
     queue.push("first")
-    fine = queue.push("fine", priority="low")
-    finished(supervise(workers=2, threads=True, call="jobs:wait", timeout=1.5, until_empty=True))
+    long = queue.push("long", priority="low", max_attempts=1, max_runtime=1.5)
+    finished(supervise(workers=2, threads=True, call="jobs:wait", until_empty=True))
     assert queue.get(long.id).state is State.FAILED
     now = queue.get(fine.id)
     assert (now.state, now.epoch, now.attempts, now.deaths) == (State.COMPLETED, 2, 0, 0)
 
 
-def test_stop_finishes_what_is_in_hand(queue: Queue, module: Module, supervise: Supervise) -> None:
-    module("import time\ndef slow(payload): time.sleep(0.5)")
+def test_stop_finishes_what_is_in_hand(queue: Queue, module: Module, supervise: Supervise, tmp_path: Path) -> None:
+    module(NOTED + f"def slow(payload, lease): until_told(lease, {str(tmp_path / 'log')!r})")
     queue.push_many(range(10))
     supervisor = supervise(workers=2, call="jobs:slow")
-    until(lambda: all(hand.in_hand() for hand in supervisor.hands), "both to be busy")
+    until(lambda: len(lines(tmp_path / "log")), "both to be busy", equals=2)
     supervisor.stop()
     finished(supervisor)
-    assert counts(queue) == {"completed": supervisor.totals().completed, "ready": 10 - supervisor.totals().completed}
-    assert 2 <= supervisor.totals().completed <= 4
+    assert counts(queue) == {"completed": 2, "ready": 8}
+    assert supervisor.totals().completed == 2
     assert os.listdir(f"{queue.root}/workers") == []  # type: ignore[attr-defined]
 
 
@@ -298,7 +322,7 @@ def test_kill_releases_what_is_in_hand(queue: Queue, module: Module, supervise: 
     module(NOTE + f"def slow(payload):\n    note({str(tmp_path / 'log')!r}, os.getpid())\n    time.sleep(60)")
     tasks = queue.push_many(range(2))
     supervisor = supervise(workers=2, call="jobs:slow", ttl=60.0)
-    until(lambda: len(lines(tmp_path / "log")) == 2, "both to be busy")
+    until(lambda: len(lines(tmp_path / "log")), "both to be busy", equals=2)
     supervisor.kill()
     finished(supervisor)
     for task in tasks:
@@ -336,8 +360,13 @@ def test_a_runner_that_dies_before_it_is_ready_is_not_started_for_ever(module: M
 
 
 def test_a_queue_that_is_gone_is_said(queue: Queue, module: Module, supervise: Supervise, tmp_path: Path) -> None:
-    module("import time\ndef slow(payload): time.sleep(0.2)")
-    queue.push_many(range(3))
+    module("""
+        import os, time
+        def slow(payload):
+            while payload and not os.path.exists(payload): time.sleep(0.01)
+    """)
+    queue.push("", priority="high")
+    queue.push_many([f"{tmp_path}/gone"] * 2)
     supervisor = supervise(call="jobs:slow", until_empty=True)
     until(lambda: supervisor.totals().completed, "the first")
     os.rename(f"{tmp_path}/q", f"{tmp_path}/gone")

@@ -128,7 +128,7 @@ class Director:
         if self._killed is None and done >= _KILL_AT and (caught := self._catch()):
             hand, self._killed = caught
             self._view.say(f"SIGKILL to worker {hand.pid} while it holds {self._name(self._killed.id)}", "bold red")
-            os.kill(hand.pid, signal.SIGKILL)
+            _send(hand.pid, signal.SIGKILL)
         elif self._stopped is None and done >= _STOP_AT and (caught := self._catch()):
             hand, self._stopped = caught
             self._stopped_pid = hand.pid
@@ -140,7 +140,7 @@ class Director:
         if self._stopped is not None and self._stopped.id in self._told and not self._woken:
             self._woken = True
             self._view.say(f"SIGCONT to worker {self._stopped_pid}: it wakes, and goes on with its task", "yellow")
-            os.kill(self._stopped_pid, signal.SIGCONT)
+            _send(self._stopped_pid, signal.SIGCONT)
 
     def _tell_takeover(self, doing: Doing, places: Sequence[Standing]) -> None:
         for place in places:
@@ -165,17 +165,29 @@ class Director:
         hands = [hand for hand in self._supervisor.hands if hand.in_hand()]
         random.shuffle(hands)
         for hand in hands:
-            os.kill(hand.pid, signal.SIGSTOP)
-            while process_state(hand.pid)[0] not in "Tt-ZX":
+            pid = hand.pid
+            if not _send(pid, signal.SIGSTOP):
+                continue  # it is dead, and not buried yet
+            while (state := process_state(pid)[0]) not in "Tt-ZX":
                 self._supervisor.queue.clock.sleep(0.001)
             held = hand.in_hand()
-            if held and any(claim.id == held[0][1].id for claim in self._supervisor.queue.claimed()):
+            if state in "Tt" and held and any(claim.id == held[0][1].id for claim in self._supervisor.queue.claimed()):
                 return hand, held[0][1]
-            os.kill(hand.pid, signal.SIGCONT)
+            _send(pid, signal.SIGCONT)
         return None
 
     def _name(self, task_id: str) -> str:
         return f"task {self._numbers[task_id]}"
+
+
+def _send(pid: int, number: int) -> bool:
+    """False when it is gone. A hand without a process has the pid 0, which would mean ourselves and all workers."""
+    try:
+        if pid:
+            os.kill(pid, number)
+        return bool(pid)
+    except ProcessLookupError:
+        return False
 
 
 def _tell(text: str) -> None:

@@ -1,26 +1,13 @@
-"""Waiting for what comes by itself, and folders whose times are settled."""
+"""Folders whose times are settled."""
 
 import os
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dibs.serve.cache.folders import settled
-
-PATIENCE_SECONDS = 60.0
-_pause = threading.Event().wait
-
-
-def until(true: Callable[[], Any], what: str) -> Any:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not (value := true()):
-        assert time.monotonic() < end, f"waited {PATIENCE_SECONDS:g} s for {what}"
-        _pause(0.005)
-    return value
+from waiting import until
 
 
 def settle(root: str) -> None:

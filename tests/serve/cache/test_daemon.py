@@ -11,9 +11,10 @@ from dibs.queues.specs.queue import SpecsQueue
 from dibs.serve.cache.files import KnownFiles
 from dibs.serve.cache.remembering import Remembering
 from dibs.serve.cache.specs import KnownSpecs
-from serve.cache.conftest import settle, until
+from serve.cache.conftest import settle
 from serve.cache.test_events import write_in_place
 from serve.daemon import Daemon
+from waiting import until
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_a_spec_saved_in_place_is_in_the_answers(start: Callable[[str], Daemon],
         assert [task.priority for task in queue.tasks()] == [10]
         settle(str(specs))
         write_in_place(specs / "one.md", "---\npriority: 70\n---\n# One\n")
-        until(lambda: [task.priority for task in queue.tasks()] == [70], "the change")
+        until(lambda: [task.priority for task in queue.tasks()], "the change", equals=[70])
 
 
 def test_what_changed_while_the_daemon_was_down(start: Callable[[str], Daemon], specs: Path) -> None:

@@ -14,7 +14,8 @@ from dibs.serve.cache import listing, watching
 from dibs.serve.cache.specs import KnownSpecs
 from dibs.serve.cache.watching import Watcher
 from dibs.specs.cache import Snapshot
-from serve.cache.conftest import settle, until
+from serve.cache.conftest import settle
+from waiting import until
 
 BURST = 10_000 if os.environ.get("DIBS_LONG") else 2_000
 
@@ -59,7 +60,7 @@ def test_a_file_written_in_place_is_seen(watched: Watched, specs: Path) -> None:
     settle(str(specs))
     assert watched.priorities() == [10]
     write_in_place(specs / "one.md", "---\npriority: 70\n---\n# One\n")
-    until(lambda: watched.priorities() == [70], "the change")
+    until(lambda: watched.priorities(), "the change", equals=[70])
 
 
 def test_nothing_is_read_while_nothing_happens(watched: Watched, specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +81,7 @@ def test_nothing_is_read_while_nothing_happens(watched: Watched, specs: Path, mo
         watched.priorities()
     assert looks - before <= 1  # the look when it has become quiet may fall into this
     write_in_place(specs / "one.md", "---\npriority: 70\n---\n# One\n")
-    until(lambda: watched.priorities() == [70], "the change")
+    until(lambda: watched.priorities(), "the change", equals=[70])
     assert looks - before <= 2  # of one file that changed only that file is read
 
 
@@ -91,7 +92,7 @@ def test_a_burst_of_changes(watched: Watched, specs: Path) -> None:
     assert len(watched.priorities()) == BURST + 1
     for number in range(BURST):
         write_in_place(specs / f"burst-{number:05}.md", "---\npriority: 30\n---\n# Burst\n")
-    until(lambda: sorted(watched.priorities()) == [10, *[30] * BURST], "all changes")
+    until(lambda: sorted(watched.priorities()), "all changes", equals=[10, *[30] * BURST])
 
 
 def test_another_folder_in_its_place(watched: Watched, specs: Path) -> None:
@@ -104,7 +105,7 @@ def test_another_folder_in_its_place(watched: Watched, specs: Path) -> None:
     settle(str(specs))
     assert watched.priorities() == [20]
     write_in_place(specs / "two.md", "---\npriority: 99\n---\n# Two\n")
-    until(lambda: watched.priorities() == [99], "the change in the new folder")
+    until(lambda: watched.priorities(), "the change in the new folder", equals=[99])
 
 
 def test_where_there_are_no_events_every_look_is_at_the_files(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +140,7 @@ def test_where_there_are_no_events_every_look_is_at_the_files(specs: Path, monke
             write_in_place(specs / "one.md", f"---\npriority: {priority}\n---\n# One\n")
             assert found.priorities() == [priority]
         refuse = False
-        until(lambda: len(found.said) == 2, "the second word")
+        until(lambda: len(found.said), "the second word", equals=2)
     finally:
         found.end()
     limit, back = found.said
@@ -157,4 +158,4 @@ def test_a_spec_that_was_put_away_is_changed_in_place(watched: Watched, specs: P
     states = [str(task.state) for task in watched.known.tasks()]
     assert states == ["blocked"]
     write_in_place(archive / "zero.md", "---\nstatus: completed\n---\n# Zero\n")
-    until(lambda: [str(task.state) for task in watched.known.tasks()] == ["ready"], "the change")
+    until(lambda: [str(task.state) for task in watched.known.tasks()], "the change", equals=["ready"])

@@ -10,12 +10,13 @@ from tests.docs.pages import ROOT
 from dibs.serve.dashboard.assets import files
 from serve.conftest import Ask
 from serve.daemon import Daemon
+from waiting import PATIENCE
 
 SCRIPTS = sorted(name for name in files() if name.endswith(".js"))
 
 
 def fetched(daemon: Daemon, path: str) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", path)
     answer = connection.getresponse()
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()

@@ -14,7 +14,7 @@ from dibs.serve.dashboard.dashboard import Dashboard
 from dibs.task import NewTask
 from serve.conftest import Ask
 from serve.daemon import READ_TOKEN, TOKEN, Daemon
-from serve.test_sessions import until
+from waiting import PATIENCE, until
 
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 
@@ -45,12 +45,15 @@ def test_a_token_that_may_only_look_may_look_and_no_more(ask: Ask) -> None:
     assert ask("POST", "/v1/dashboard/may-write").json == {"write": True}
 
 
-def test_the_overview_has_counts_and_what_the_queue_can_do(ask: Ask, queue: Queue, daemon: Daemon) -> None:
+def ready(shown: dict[str, Any]) -> int | None:
+    """None before the first look of the daemon."""
+    return None if shown["stats"] is None else int(shown["stats"]["states"]["ready"])
+
+
+def test_the_overview_has_counts_and_what_the_queue_can_do(ask: Ask, queue: Queue) -> None:
     queue.push_many(range(3))
-    daemon.house.beside[0].samplers["q"].look()  # type: ignore[attr-defined]
-    (shown,) = ask("GET", "/v1/dashboard").json["queues"]
+    (shown,) = until(lambda: [one for one in ask("GET", "/v1/dashboard").json["queues"] if ready(one) == 3])
     assert shown["name"] == "q"
-    assert shown["stats"]["states"]["ready"] == 3
     assert shown["capabilities"]["records"] is True
     assert len(shown["line"]) == 60
 
@@ -164,10 +167,10 @@ def test_those_who_wait_for_tasks_are_counted(ask: Ask, daemon: Daemon) -> None:
     assert asks(ask, "claims?queue=q")["waiting"] == 0
     with dibs.open(daemon.url) as queue, ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(queue.claim, wait=60)
-        until(lambda: asks(ask, "claims?queue=q")["waiting"] == 1)
+        until(lambda: asks(ask, "claims?queue=q")["waiting"], equals=1)
         assert asks(ask, "tasks?queue=q&state=claimed")["waiting"] == 1
         queue.push("enough")
-        assert waiting.result(60) is not None
+        assert waiting.result(PATIENCE) is not None
 
 
 def test_who_works_on_what(ask: Ask, queue: Queue) -> None:
@@ -227,7 +230,7 @@ def test_series_and_mistakes(ask: Ask) -> None:
 def test_what_another_process_pushes_comes_as_an_event(queue: Queue, daemon: Daemon) -> None:
     import http.client
 
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", "/v1/dashboard/events", headers={"Authorization": f"Bearer {TOKEN}"})
     answer = connection.getresponse()
     assert answer.getheader("content-type") == "text/event-stream"
@@ -249,7 +252,7 @@ def test_what_another_process_pushes_comes_as_an_event(queue: Queue, daemon: Dae
 def test_a_daemon_that_stops_ends_the_streams(daemon: Daemon) -> None:
     import http.client
 
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", "/v1/dashboard/events", headers={"Authorization": f"Bearer {TOKEN}"})
     answer = connection.getresponse()
     assert answer.readline()

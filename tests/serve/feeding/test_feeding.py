@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,13 +14,7 @@ from dibs.queues.specs.queue import SpecsQueue
 from dibs.serve.feeding import Feed, Feeding
 from dibs.serve.house import House
 from dibs.states import State
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+from waiting import until
 
 
 def spec(folder: Path, name: str, *more: str) -> None:
@@ -203,7 +196,7 @@ def test_a_change_of_a_file_is_enough(folder: Path, quick_folder: Path, queue: Q
     try:
         for number in range(4):  # the first may be there at the start, the second when the watch begins
             spec(folder, f"s{number}")
-            eventually(lambda number=number: queue.stats().total == number + 1)  # type: ignore[misc]
+            until(lambda number=number: queue.stats().total, equals=number + 1)  # type: ignore[misc]
     finally:
         feeding.close()
     assert logged == []
@@ -226,7 +219,7 @@ def test_trouble_is_said_once_and_tried_again(folder: Path, quick_folder: Path, 
     feeding = Feeding("q", lambda: dibs.open(f"specs:{folder}"), opening, every=0.01)
     asyncio.run(feeding.start(House([], log=logged.append)))
     try:
-        eventually(lambda: queue.stats().total == 1)
+        until(lambda: queue.stats().total, equals=1)
     finally:
         feeding.close()
     assert logged == ["dibs: feeding q: the server is away"]

@@ -9,9 +9,10 @@ from uuid import uuid4
 import pytest
 
 import dibs
-from serve.feeding.test_feeding import eventually, spec
+from serve.feeding.test_feeding import spec
 from serve.process import Process
 from servers.server import Server
+from waiting import until
 
 SPECS = 40
 
@@ -36,10 +37,10 @@ def test_each_spec_is_one_task_and_ends_in_both_folders(
 ) -> None:
     place, folders, daemons = clones
     with dibs.open(place) as queue:
-        eventually(lambda: queue.stats().total >= SPECS)
+        until(lambda: queue.stats().total >= SPECS)
         spec(folders[0] / ".dibs" / "specs", "late")
         spec(folders[1] / ".dibs" / "specs", "late")
-        eventually(lambda: queue.stats().total > SPECS)
+        until(lambda: queue.stats().total > SPECS)
         daemons[0].kill()  # the one that is started again knows nothing of what it pushed
         daemons[0].start()
         done: Counter[str] = Counter()
@@ -51,7 +52,7 @@ def test_each_spec_is_one_task_and_ends_in_both_folders(
             one.close()
         for folder in folders:
             files = list((folder / ".dibs" / "specs").glob("*.md"))
-            eventually(lambda files=files: all("status: completed" in file.read_text() for file in files))  # type: ignore[misc]
+            until(lambda files=files: all("status: completed" in file.read_text() for file in files))  # type: ignore[misc]
         assert queue.claim() is None
         assert queue.stats().states["completed"] == queue.stats().total == SPECS + 1
     assert done == Counter({**{f"s{number}": 1 for number in range(SPECS)}, "late": 1})

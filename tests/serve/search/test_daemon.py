@@ -19,8 +19,8 @@ from dibs.serve.search import searching
 from dibs.serve.search.from_files import FilesSource
 from dibs.serve.search.searching import Searching
 from dibs.serve.search.sources import Change
-from serve.cache.conftest import until
 from serve.daemon import TOKEN, Daemon
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_all_queues_at_once(start: Callable[..., Daemon]) -> None:
 
 
 def fetch(daemon: Daemon, path: str) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
     connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
     answer = json.loads(connection.getresponse().read())
     connection.close()
@@ -115,7 +115,7 @@ def test_nobody_who_claims_waits_for_an_index(start: Callable[..., Daemon], monk
 
     monkeypatch.setattr(FilesSource, "changes", stuck)
     daemon = start()
-    assert begun.wait(60)
+    assert begun.wait(PATIENCE)
     results: list[Any] = []
 
     def search() -> None:

@@ -21,6 +21,7 @@ from dibs.states import State
 from serve.cache.conftest import settle
 from serve.cache.test_same_answers import Doings
 from serve.search.conftest import Indexed
+from waiting import PATIENCE
 
 ROUNDS = 25
 
@@ -183,7 +184,7 @@ def test_whoever_asks_does_not_wait_for_who_takes_his_time(indexed: Callable[...
     slow = threading.Thread(target=lambda: found.keeping.keep(lambda: 1e-9))  # it would rest for years
     slow.start()
     assert len(found.ids("*")) == 500
-    slow.join(60)
+    slow.join(PATIENCE)
     assert not slow.is_alive()
 
 
