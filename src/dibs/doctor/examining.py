@@ -56,8 +56,8 @@ def examine(
     else:
         module, name = _SERVERS[scheme]
         getattr(import_module(module), name)(report, url, clock, rng, tell, quick=quick)
-    if report.verdict is Verdict.UNSAFE:
-        report.advice.clear()  # on how to work where nobody should
+    if report.verdict in (Verdict.UNSAFE, Verdict.NONE):
+        report.advice.clear()  # on how to work where nobody should, or nobody knows
     report.seconds = clock.boottime() - report.begun
     return report
 

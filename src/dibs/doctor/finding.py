@@ -21,7 +21,7 @@ class Finding:
     level: Level = Level.GOOD
     remedy: str = ""
     many: bool = False  # it shows that several hosts may use the place
-    passing: bool = False  # of this moment only, such as a full disk: it says nothing about the place
+    passing: bool = False  # of this moment only, such as a full disk, or a host that left: it says nothing of the place
 
 
 def said(error: Exception) -> tuple[str, str]:

