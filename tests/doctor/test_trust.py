@@ -13,6 +13,7 @@ from children import environment
 from dibs.clock import SYSTEM
 from dibs.doctor import Finding, Level, Report, Verdict, note
 from dibs.doctor import trust as trusting
+from dibs.doctor.folders import locks
 from dibs.doctor.folders.kinds import row_of
 from dibs.doctor.folders.mounts import Mount
 from dibs.doctor.trust import trust
@@ -32,8 +33,8 @@ def report(level: Level, *, many: bool = False) -> Report:
 def on(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Pretend that everything is on this kind of file system."""
 
-    def choose(kind: str) -> None:
-        mount = Mount(kind, "sometimesfs", "none", "/", "rw", row_of(kind))
+    def choose(kind: str, options: str = "rw") -> None:
+        mount = Mount(kind, "sometimesfs", "none", "/", options, row_of(kind))
         for module in (trusting, note):
             monkeypatch.setattr(module, "mount_of", lambda _: mount)
 
@@ -78,10 +79,35 @@ def test_a_second_host_is_refused_where_only_one_is_safe(tmp_path: Path, on: Any
         assert "far works on it" in asked(tmp_path / "q").refusal
         assert trust(str(tmp_path / "q"), FAR, SYSTEM.wall).refusal == ""
         assert trust(str(tmp_path / "q"), this_host(), lambda: SYSTEM.wall() + 1000).refusal == ""  # silent for long
-        on("nfs4")
+        on("nfs4.2")
+        assert asked(tmp_path / "q").refusal == ""
+        on("nfs4.2", "rw,nocto")
+        assert "(nocto: " in asked(tmp_path / "q").refusal and "far works on it" in asked(tmp_path / "q").refusal
+        note.leave(str(tmp_path), report(Level.GOOD, many=True), SYSTEM)  # by a host whose mount has no such option
+        assert "(nocto: " in asked(tmp_path / "q").refusal
+        on("nfs4.2", "rw,local_lock=all")
         assert asked(tmp_path / "q").refusal == ""
         assert lease is not None
         lease.complete()
+
+
+def test_locks_that_do_not_hold_between_hosts_bar_a_second_host_from_what_rests_on_them(
+    tmp_path: Path, on: Any
+) -> None:
+    on("smb3.1.1", "rw,nobrl")
+    found = report(Level.GOOD, many=True)
+    found.findings.append(locks.judged("8 processes", [[9, 0]], 5, far=True, needed=False))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").touch()
+    url = f"dir:{tmp_path}/in?settle=0"
+    with dibs.open(url, host=FAR) as far:
+        assert far.claim(ttl=60) is not None
+        for options in ("rw,nobrl", "rw"):
+            on("smb3.1.1", options)
+            note.leave(str(tmp_path), found, SYSTEM)
+            refusal = trust(url, this_host(), SYSTEM.wall).refusal
+            assert "safe on one host only" in refusal and "far works on it" in refusal
+            assert trust(str(tmp_path / "q"), this_host(), SYSTEM.wall) == trusting.Trust()
 
 
 def test_dibs_work_refuses_unless_told_otherwise(tmp_path: Path) -> None:

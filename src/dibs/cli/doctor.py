@@ -72,7 +72,8 @@ def _leave_note(url: str, report: Report) -> str | None:
     from dibs.doctor.place import folder_of
     from dibs.queues import split_url
 
-    if split_url(url)[0] in ("file", "dir") and report.lasting:
+    if split_url(url)[0] in ("file", "dir", "specs") and report.lasting:
+        report.advice += note.remembered(folder_of(url), report)
         return note.leave(folder_of(url), report, SYSTEM)
     return None
 

@@ -50,7 +50,7 @@ def examine(
     if hosts > 1 and scheme not in _FOLDERS[:3]:
         raise BadInput(f"--hosts and --join are for folders that hosts share, not for {scheme}:")
     rng = rng or random.Random()
-    report = Report(place=redact(url), hosts=hosts, begun=clock.boottime())
+    report = Report(place=redact(url), scheme=scheme, hosts=hosts, begun=clock.boottime())
     if scheme in _FOLDERS:
         _folder(report, url, clock, rng, tell, quick=quick, hosts=hosts)
     else:

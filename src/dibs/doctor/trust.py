@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dibs.doctor import note
-from dibs.doctor.folders.mounts import existing, mount_of
+from dibs.doctor.folders.mounts import Mount, existing, mount_of
 from dibs.doctor.machines import other_machine
 from dibs.doctor.place import folder_of
 from dibs.doctor.report import Verdict
@@ -39,25 +39,35 @@ def trust(url: str, host: Host, now: Callable[[], float]) -> Trust:
     if scheme not in FOLDERS:
         return Trust()
     folder = folder_of(url)
+    locks = scheme != "file"
     mount, left = mount_of(existing(folder)), note.found(existing(folder))
+    verdict, why = (left.verdict(locks=locks), left.reason(locks=locks)) if left is not None else _by_mount(mount)
+    risk = next((one for one in mount.risks if locks or not one.locks), None)  # of this host's mount, whoever looked
+    if risk is not None and verdict is not Verdict.UNSAFE:
+        verdict, why = Verdict.ONE, f"{risk.option}: {risk.why}"
     again = f"run `dibs doctor {folder}` again if that is mended, {_ELSEWHERE}"
-    if left is not None and left.verdict is Verdict.UNSAFE:
-        return Trust(refusal=f"the doctor found on {left.at} that {folder} is not safe: {left.reason}", remedy=again)
+    if left is not None and verdict is Verdict.UNSAFE:
+        return Trust(refusal=f"the doctor found on {left.at} that {folder} is not safe: {why}", remedy=again)
     if left is not None and left.steps == "marker" and scheme == "file" and not _has_markers(folder):
         return Trust(
             refusal=f"the doctor found on {left.at} that steps need markers in {folder}, and this queue goes without",
             remedy=f"dibs move {folder} '{folder}-marked?steps=marker', and work on that",
         )
-    for_one = left.verdict is Verdict.ONE if left is not None else mount.row.shared and mount.row.reach in _FOR_ONE
-    if for_one and scheme in _SESSIONS and (other := _other_host(_SESSIONS[scheme](folder), host, now)):
-        why = left.reason if left is not None else f"{mount.shown}: {mount.row.why}"
+    if verdict is Verdict.ONE and scheme in _SESSIONS and (other := _other_host(_SESSIONS[scheme](folder), host, now)):
         refusal = f"{folder} is safe on one host only ({why}), and {other} works on it"
-        return Trust(refusal=refusal, remedy=again if left is not None else _ELSEWHERE)
+        mended = f"mount it without {risk.option}" if risk is not None else again if left is not None else _ELSEWHERE
+        return Trust(refusal=refusal, remedy=mended)
     if left is None and (path := note.unreadable(existing(folder))):
         return Trust(hint=f"the doctor's note {path} cannot be read; `dibs doctor {folder}` writes another")
     if left is None and mount.kind and mount.row.shared:
         return Trust(hint=f"the doctor has not seen this {mount.shown} yet; `dibs doctor {folder}` tries it out")
     return Trust()
+
+
+def _by_mount(mount: Mount) -> tuple[Verdict, str]:
+    """What is known where no doctor has been. On a disk of its own nobody meets another host."""
+    for_one = mount.row.shared and mount.row.reach in _FOR_ONE
+    return (Verdict.ONE, f"{mount.shown}: {mount.row.why}") if for_one else (Verdict.NONE, "")
 
 
 def _has_markers(folder: str) -> bool:

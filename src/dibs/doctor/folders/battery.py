@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dibs.clock import Clock
 from dibs.doctor.crew import NoAnswer
 from dibs.doctor.finding import Finding, Level, said
-from dibs.doctor.folders import atomic, exclusive, kind, locks, names, pace, room, syncing, times, visible
+from dibs.doctor.folders import atomic, exclusive, kind, locks, names, options, pace, room, syncing, times, visible
 from dibs.doctor.folders.ground import Ground, prepared
 from dibs.doctor.folders.mounts import existing, mount_of
 from dibs.doctor.report import Report, Verdict
@@ -34,7 +34,9 @@ def examine_folder(
     `needs_locks`: not only for keys."""
     mount = mount_of(existing(place))
     report.kind = mount.shown
+    report.options = [risk.option for risk in mount.risks]
     report.findings += kind.check(mount)
+    report.findings += options.check(mount, needed=needs_locks)
     checks: list[tuple[str, Check]] = [
         *more,
         ("room", room.check),

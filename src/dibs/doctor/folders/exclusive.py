@@ -50,7 +50,9 @@ def relieve(report: Report) -> None:
     level = Level.WARNING if marked.get(_NAMES["marked"] + HOSTS) else Level.ONE_HOST
     for one in doubled:
         happened = one.happened.replace(_TWO, "file: queues need markers")
-        report.findings[report.findings.index(one)] = replace(one, level=level, happened=happened, remedy=_REMEDY)
+        report.findings[report.findings.index(one)] = replace(
+            one, level=level, happened=happened, remedy=_REMEDY, marker=True
+        )
     report.advice.append(f"a contested rename lets two through: {_REMEDY}")
 
 

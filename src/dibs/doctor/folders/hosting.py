@@ -60,7 +60,8 @@ def check(ground: Ground, tell: Callable[[str], None], hosts: int) -> Iterator[F
         words = "all who joined are on this machine: what other hosts see was not tried"
         remedy = "join from another machine"
         yield Finding(check="other hosts", tried="compared", happened=words, level=Level.WARNING, remedy=remedy)
-    yield from _judged(ground, folder, apart, ours, list(answers.values()), made)
+    for found in _judged(ground, folder, apart, ours, list(answers.values()), made):
+        yield replace(found, between=apart)
 
 
 def _machines(folder: str, others: list[str]) -> int:

@@ -54,15 +54,15 @@ def judged(who: str, sums: list[list[int]], found: int, *, far: bool = False, ne
     """`sums`: of each process, how often it added and how often it was refused. `needed`: a queue of this kind rests on
     locks; `file:` needs them for keys alone, and between hosts does without."""
     level = Level.BAD if not far else Level.ONE_HOST if needed else Level.WARNING
+    locks = Level.ONE_HOST if far else None  # lost on one host, they are too much for file: as well
     wanted, denied = sum(one[0] for one in sums), sum(one[1] for one in sums)
     tried = f"{who}, {wanted} additions"
     if not wanted:
         return refused(tried, "every try failed")
     if found != wanted:
         happened = f"{wanted - found} additions were lost: two changed one version, so two could have one key or lease"
-        return Finding(
-            check="locks", tried=tried, happened=happened, level=level, remedy=_FAR_REMEDY if far else _REMEDY
-        )
+        remedy = _FAR_REMEDY if far else _REMEDY
+        return Finding(check="locks", tried=tried, happened=happened, level=level, remedy=remedy, locks=locks)
     if denied:
         happened = f"none was lost, but {denied} tries were refused for a moment while others changed the file"
         remedy = "pushes with keys, dir: and specs: may report an error there; try again, or do without"

@@ -5,9 +5,11 @@ import re
 from typing import NamedTuple
 
 from dibs.doctor.folders.kinds import Row, row_of
+from dibs.doctor.folders.risks import Risk, risks_of
 
 _LIST = "/proc/self/mountinfo"
 _BY_SOURCE = ("mountpoint-s3", "blobfuse", "blobfuse2", "gcsfuse")  # FUSE that names itself there alone
+_MEASURED = ("nfs", "smb", "cifs")
 _VERSION = re.compile(r"(?:^|,)vers=([0-9.]+)")
 
 
@@ -22,6 +24,11 @@ class Mount(NamedTuple):
     @property
     def sd_card(self) -> bool:
         return os.path.basename(self.source).startswith("mmcblk")
+
+    @property
+    def risks(self) -> tuple[Risk, ...]:
+        """Options with which it is not what was measured."""
+        return risks_of(self.options) if self.kind.startswith(_MEASURED) else ()
 
     @property
     def read_only(self) -> bool:
@@ -70,10 +77,9 @@ def _named(kind: str, options: str) -> tuple[str, str]:
     version = found[1] if found else ""
     if kind in ("nfs", "nfs4"):
         major = version[:1] or ("4" if kind == "nfs4" else "3")
-        return f"nfs{major}" if major != "3" else "nfs", f"NFS {version or major}"
+        return f"nfs{version or major}" if major != "3" else "nfs", f"NFS {version or major}"
     if kind in ("cifs", "smb3"):
-        three = version.startswith("3") or (kind == "smb3" and not version)
-        return "smb3" if three else "cifs", f"SMB {version}".strip()
+        return f"smb{version}" if version else kind, f"SMB {version}".strip()
     return kind, kind
 
 
