@@ -61,6 +61,8 @@ def test_what_the_kernel_does_not_say_is_unknown() -> None:
 
 def test_a_card_and_a_mount_that_cannot_be_written_are_seen() -> None:
     assert mount_of("/mnt/card/q", "36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw").sd_card
+    assert mount_of("/mnt/card/q", "36 22 179:2 / / rw - ext4 /dev/root rw").sd_card
+    assert not mount_of("/mnt/card/q", "36 22 254:2 / / rw - ext4 /dev/root rw").sd_card
     assert mount_of("/mnt/card/q", LIST).read_only
 
 

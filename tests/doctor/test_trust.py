@@ -10,6 +10,7 @@ import pytest
 
 import dibs
 from children import environment
+from dibs.cli import doctor as command
 from dibs.clock import SYSTEM
 from dibs.doctor import Finding, Level, Report, Verdict, note
 from dibs.doctor import trust as trusting
@@ -55,6 +56,28 @@ def test_a_share_that_the_doctor_has_not_seen_is_worth_a_line(tmp_path: Path, on
     assert "dibs doctor" in asked(tmp_path).hint
     note.leave(str(tmp_path), report(Level.GOOD, many=True), SYSTEM)
     assert asked(tmp_path / "queues" / "q") == trusting.Trust()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("fuse.s3fs", "on two hosts both win"), ("fuse.rclone", "its rename copies, then deletes")]
+)
+def test_what_is_known_of_a_place_that_no_doctor_has_seen_is_said(
+    tmp_path: Path, on: Any, kind: str, words: str
+) -> None:
+    on(kind)
+    hint = asked(tmp_path).hint
+    assert words in hint and "use the bucket itself" in hint and "dibs doctor" in hint
+
+
+def test_specs_get_a_note_too(tmp_path: Path, on: Any) -> None:
+    on("nfs4.2")
+    url = f"specs:{tmp_path}"
+    assert "has not seen this" in trust(url, this_host(), SYSTEM.wall).hint
+    assert trust(f"{url}?git=refs", this_host(), SYSTEM.wall) == trusting.Trust()  # there the remote decides
+    found = report(Level.GOOD, many=True)
+    assert command._leave_note(f"{url}?git=refs", found) is None
+    assert command._leave_note(url, found) == f"{tmp_path}/.dibs-doctor.json"
+    assert trust(url, this_host(), SYSTEM.wall) == trusting.Trust()
 
 
 def test_a_note_about_another_file_system_does_not_count(tmp_path: Path, on: Any) -> None:

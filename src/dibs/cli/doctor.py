@@ -26,7 +26,7 @@ def configure(parser: ArgumentParser, command: str) -> None:
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer rounds: a few seconds instead of about fifteen")
     add("--hosts", metavar="N", type=count, default=1, help="wait for other hosts to join: N with this one")
-    add("--join", metavar="CODE", default="", help="take part in the examination that another host has begun")
+    add("--join", metavar="CODE", default=None, help="take part in the examination that another host has begun")
     add("--no-note", action="store_true", help="do not leave a note of the verdict in the folder")
     add_json(parser)
 
@@ -35,7 +35,7 @@ def run(args: Namespace, command: str) -> int:
     from dibs.doctor import examine
 
     url = find(args.queue, args.queue_type).url
-    if args.join:
+    if args.join is not None:
         return _join(args, url)
     with _Ended("what was made for the examination is removed"), _Progress(quiet=args.json) as progress:
         report = examine(url, quick=args.quick, hosts=args.hosts, tell=progress.tell)
@@ -69,10 +69,12 @@ def _leave_note(url: str, report: Report) -> str | None:
     """Its path, if one was left."""
     from dibs.clock import SYSTEM
     from dibs.doctor import note
-    from dibs.doctor.place import folder_of
+    from dibs.doctor.place import folder_of, settings
     from dibs.queues import split_url
 
-    if split_url(url)[0] in ("file", "dir", "specs") and report.lasting:
+    scheme = split_url(url)[0]
+    through_git = scheme == "specs" and settings(url).get("git")  # what is found of a remote is not of the folder
+    if scheme in ("file", "dir", "specs") and report.lasting and not through_git:
         report.advice += note.remembered(folder_of(url), report)
         return note.leave(folder_of(url), report, SYSTEM)
     return None

@@ -86,7 +86,7 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
         hosts=hosts,
         more=more,
         paced=None if through_git else paced,
-        needs_locks=scheme != "file",
+        needs_locks=scheme in ("dir", "specs"),
     )
     if through_git:
         from dibs.doctor.servers.git import examine_remote

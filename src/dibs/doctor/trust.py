@@ -10,7 +10,7 @@ from typing import Any
 from dibs.doctor import note
 from dibs.doctor.folders.mounts import Mount, existing, mount_of
 from dibs.doctor.machines import other_machine
-from dibs.doctor.place import folder_of
+from dibs.doctor.place import folder_of, settings
 from dibs.doctor.report import Verdict
 from dibs.errors import BadInput, StorageError
 from dibs.host import Host
@@ -23,6 +23,7 @@ SILENT_SECONDS = 120.0
 FOLDERS = ("file", "dir", "specs")
 _LEASE = ".lease"  # of a task of `dir:` that is held
 _FOR_ONE = ("one", "none")
+_KNOWN = {"one": "it is for one host only", "none": "it is not safe"}
 _ELSEWHERE = "use another place (docs/guides/choosing.md)"
 
 
@@ -53,6 +54,8 @@ def trust(url: str, host: Host, now: Callable[[], float]) -> Trust:
             refusal=f"the doctor found on {left.at} that steps need markers in {folder}, and this queue goes without",
             remedy=f"dibs move {folder} '{folder}-marked?steps=marker', and work on that",
         )
+    if scheme == "specs" and settings(url).get("git"):
+        return Trust()  # the remote decides who has what
     if verdict is Verdict.ONE and scheme in _SESSIONS and (other := _other_host(_SESSIONS[scheme](folder), host, now)):
         refusal = f"{folder} is safe on one host only ({why}), and {other} works on it"
         mended = f"mount it without {risk.option}" if risk is not None else again if left is not None else _ELSEWHERE
@@ -60,7 +63,9 @@ def trust(url: str, host: Host, now: Callable[[], float]) -> Trust:
     if left is None and (path := note.unreadable(existing(folder))):
         return Trust(hint=f"the doctor's note {path} cannot be read; `dibs doctor {folder}` writes another")
     if left is None and mount.kind and mount.row.shared:
-        return Trust(hint=f"the doctor has not seen this {mount.shown} yet; `dibs doctor {folder}` tries it out")
+        known = _KNOWN.get(mount.row.reach, "")
+        known = f": {known}, as {mount.row.why}; {mount.row.remedy}" if known else ""
+        return Trust(hint=f"the doctor has not seen this {mount.shown} yet{known}; `dibs doctor {folder}` tries it out")
     return Trust()
 
 

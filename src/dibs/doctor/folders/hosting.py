@@ -1,6 +1,7 @@
 """The part of the host that begins: it waits for the others, sets the plan, and counts winners over all hosts."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ def check(ground: Ground, tell: Callable[[str], None], hosts: int) -> Iterator[F
     code = os.path.basename(ground.folder).removeprefix(PREFIX)
     tell(
         f"!on {'the' if hosts == 2 else hosts - 1} other host{'s' if hosts > 2 else ''}: "
-        f"dibs doctor {os.path.dirname(ground.folder)} --join {code}"
+        f"dibs doctor {shlex.quote(os.path.dirname(ground.folder))} --join {code}"
     )
     offset = plans.server_offset(folder, ground.clock, ground.rng)
     others = _wait(ground, lambda: plans.present(folder), hosts - 1, WAIT_SECONDS)
@@ -121,7 +122,7 @@ def _judged(
             found = replace(found, happened=found.happened + share, many=apart > 1 and 0 < won < sums.rounds)
         yield replace(found, check=f"{found.check}{exclusive.HOSTS}")
     added = [*ours["count"], *(one for their in theirs for one in their["count"])]
-    counted = locks.sum_in(f"{folder}/locks", ground.clock)
+    counted = locks.sum_in(f"{folder}/locks", added, ground.clock)
     who = f"{len(added)} processes{where}"
     locked = locks.judged(who, added, counted, far=True, needed=ground.needs_locks)
     yield replace(locked, check="locks, hosts")
