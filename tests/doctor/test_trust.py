@@ -1,6 +1,7 @@
 """Who may start where: what the doctor found, and what is known of the file system, against who is at work there."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ from dibs.doctor.folders.mounts import Mount
 from dibs.doctor.trust import trust
 from dibs.host import Host, this_host
 from dibs.task import NewTask
+from dibs.testing import ManualClock
+from dibs.values import replace
 
 FAR = Host(name="far", machine="far", boot="other", space="pid:[far]")
 
@@ -170,11 +173,15 @@ def test_a_note_that_cannot_be_left_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "q").iterdir()] == [".dibs-doctor.json"]
 
 
-@pytest.mark.parametrize("scheme", ["file", "dir"])
+@pytest.mark.parametrize("scheme", ["file", "dir", "specs"])
 @pytest.mark.parametrize("command", ["work", "claim"])
 def test_no_command_claims_on_a_second_host_where_only_one_is_safe(tmp_path: Path, scheme: str, command: str) -> None:
     folder = tmp_path / "q"
-    url = f"dir:{folder}?settle=0" if scheme == "dir" else str(folder)
+    url = {"file": str(folder), "dir": f"dir:{folder}?settle=0", "specs": f"specs:{folder}"}[scheme]
+    if scheme == "specs":
+        folder.mkdir()
+        for name in ("0001-a", "0002-b"):
+            (folder / f"{name}.md").write_text(f"---\nid: {name}\nstatus: ready\n---\n")
     if scheme == "dir":
         folder.mkdir()
         for name in ("a.txt", "b.txt"):
@@ -191,6 +198,35 @@ def test_no_command_claims_on_a_second_host_where_only_one_is_safe(tmp_path: Pat
         assert dibs_on("fuse.s3fs", *words).returncode == 0
         words.remove("--trust-place")
         assert dibs_on("ext4", *words).returncode in (0, 3)
+
+
+def beaten_by(host: Host, folder: Path, at: float) -> None:
+    """A session of `file:`, as another host would leave it."""
+    (folder / "workers").mkdir(parents=True, exist_ok=True)
+    path = folder / "workers" / "s.json"
+    path.write_text(json.dumps({"host": host.name, "machine": host.machine, "boot": host.boot, "ttl": 60}))
+    os.utime(path, (at, at))
+
+
+def test_a_copy_of_this_machine_is_another_host_and_this_one_before_its_last_boot_is_not(
+    tmp_path: Path, on: Any
+) -> None:
+    on("fuse.s3fs")
+    here = this_host()
+    before = replace(here, boot="another")
+    cloned = replace(before, name="pi-2")
+
+    def after_boot(host: Host, *, beat: float) -> str:
+        """Asked half a minute after this machine booted."""
+        clock = ManualClock()
+        clock.advance(30 - clock.boottime())
+        beaten_by(host, tmp_path / "q", 1_700_000_000 + beat)
+        return trust(str(tmp_path / "q"), here, lambda: 1_700_000_030, clock).refusal
+
+    assert "pi-2 works on it" in after_boot(cloned, beat=-30)  # another name, the same id
+    assert after_boot(before, beat=-30) == ""  # this machine itself
+    assert f"{here.name} works on it" in after_boot(before, beat=25)  # its disk was copied, name and all
+    assert after_boot(replace(here, machine="other"), beat=25) == ""  # a container
 
 
 def test_dibs_claim_refuses_what_is_not_safe_unless_told_otherwise(tmp_path: Path) -> None:

@@ -7,19 +7,22 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dibs.clock import SYSTEM, Clock
 from dibs.doctor import note
 from dibs.doctor.folders.mounts import Mount, existing, mount_of
 from dibs.doctor.machines import other_machine
-from dibs.doctor.place import folder_of, settings
+from dibs.doctor.place import folder_of, named, settings
 from dibs.doctor.report import Verdict
 from dibs.errors import BadInput, StorageError
 from dibs.host import Host
 from dibs.queues import split_url
+from dibs.specs.view import LOCK, locks_of
 from dibs.stores.shared import file_store
 from dibs.task import decode
 from dibs.values import dataclass
 
 SILENT_SECONDS = 120.0
+_SLACK_SECONDS = 10.0  # in which a stamp may be off
 FOLDERS = ("file", "dir", "specs")
 _LEASE = ".lease"  # of a task of `dir:` that is held
 _FOR_ONE = ("one", "none")
@@ -34,7 +37,7 @@ class Trust:
     remedy: str = _ELSEWHERE  # of the refusal
 
 
-def trust(url: str, host: Host, now: Callable[[], float]) -> Trust:
+def trust(url: str, host: Host, now: Callable[[], float], clock: Clock = SYSTEM) -> Trust:
     """`now`: the storage's own clock, as `store_time` of the queue says."""
     scheme = split_url(url)[0]
     if scheme not in FOLDERS:
@@ -56,7 +59,7 @@ def trust(url: str, host: Host, now: Callable[[], float]) -> Trust:
         )
     if scheme == "specs" and settings(url).get("git"):
         return Trust()  # the remote decides who has what
-    if verdict is Verdict.ONE and scheme in _SESSIONS and (other := _other_host(_SESSIONS[scheme](folder), host, now)):
+    if verdict is Verdict.ONE and (other := _other_host(_SESSIONS[scheme](url), host, now, clock)):
         refusal = f"{folder} is safe on one host only ({why}), and {other} works on it"
         mended = f"mount it without {risk.option}" if risk is not None else again if left is not None else _ELSEWHERE
         return Trust(refusal=refusal, remedy=mended)
@@ -85,22 +88,24 @@ def _has_markers(folder: str) -> bool:
         return False
 
 
-def _other_host(sessions: Iterator[tuple[str, Any]], host: Host, now: Callable[[], float]) -> str:
+def _other_host(sessions: Iterator[tuple[str, Any]], host: Host, now: Callable[[], float], clock: Clock) -> str:
     """The name of another host with a worker here that has beaten of late."""
     for path, record in sessions:
         try:
-            if record.get("ended") or not other_machine(record, host):
+            beat, asked = os.stat(path).st_mtime, now()
+            since_boot = beat > asked - clock.boottime() + _SLACK_SECONDS
+            if record.get("ended") or not other_machine(record, host, since_boot=since_boot):
                 continue
-            if now() - os.stat(path).st_mtime < max(SILENT_SECONDS, 2 * float(record["ttl"])):
+            if asked - beat < max(SILENT_SECONDS, 2 * float(record["ttl"])):
                 return str(record["host"])
         except (OSError, KeyError, TypeError, ValueError, AttributeError):
             continue
     return ""
 
 
-def _workers(folder: str) -> Iterator[tuple[str, Any]]:
+def _workers(url: str) -> Iterator[tuple[str, Any]]:
     """Of `file:`: a file for each session."""
-    for path in _files(f"{folder}/workers"):
+    for path in _files(f"{folder_of(url)}/workers"):
         try:
             with open(path, "rb") as file:
                 yield path, decode(file.read())
@@ -108,10 +113,19 @@ def _workers(folder: str) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def _holders(folder: str) -> Iterator[tuple[str, Any]]:
+def _holders(url: str) -> Iterator[tuple[str, Any]]:
     """Of `dir:`: in the lease of each task that is held."""
+    return _held(folder_of(url), _LEASE)
+
+
+def _lockers(url: str) -> Iterator[tuple[str, Any]]:
+    """Of `specs:`: in the lock of each spec that is held."""
+    return _held(settings(url).get("locks") or locks_of(named(url)), LOCK)
+
+
+def _held(folder: str, ending: str) -> Iterator[tuple[str, Any]]:
     store = file_store(folder)
-    for path in _files(folder, _LEASE):
+    for path in _files(folder, ending):
         try:
             yield path, decode(store.read(path))["lease"]
         except (StorageError, BadInput, KeyError, TypeError):
@@ -125,4 +139,8 @@ def _files(folder: str, ending: str = "") -> list[str]:
         return []
 
 
-_SESSIONS: dict[str, Callable[[str], Iterator[tuple[str, Any]]]] = {"file": _workers, "dir": _holders}
+_SESSIONS: dict[str, Callable[[str], Iterator[tuple[str, Any]]]] = {
+    "file": _workers,
+    "dir": _holders,
+    "specs": _lockers,
+}
