@@ -229,6 +229,39 @@ def test_a_copy_of_this_machine_is_another_host_and_this_one_before_its_last_boo
     assert after_boot(replace(here, machine="other"), beat=25) == ""  # a container
 
 
+@pytest.mark.parametrize("scheme", ["file", "dir"])
+def test_a_worker_that_waits_leaves_when_another_host_begins(tmp_path: Path, scheme: str) -> None:
+    folder = tmp_path / "q"
+    folder.mkdir()
+    url = {"file": str(folder), "dir": f"dir:{folder}?settle=0"}[scheme]
+    words = [sys.executable, "-m", "doctor.pretend", "fuse.s3fs", "work", url, "--project", "nobody's", "--", "true"]
+    with (
+        subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as waiting,
+        dibs.open(url, host=FAR) as far,
+    ):
+        assert waiting.stderr is not None
+        while "working on" not in waiting.stderr.readline():
+            assert waiting.poll() is None
+        far.push({}, key="a")
+        lease = far.claim(ttl=60)
+        assert lease is not None
+        _, said = waiting.communicate(timeout=60)
+        lease.complete()
+    assert waiting.returncode == 1
+    assert "is safe on one host only" in said and "far works on it" in said and "--trust-place" in said
+
+
+@pytest.mark.parametrize(("boot", "stays"), [("0", True), ("~", False)])
+def test_of_two_that_began_at_once_one_goes_on(tmp_path: Path, on: Any, boot: str, stays: bool) -> None:
+    on("fuse.s3fs")
+    near = replace(FAR, name="near", machine="near", boot=boot)
+    with dibs.open(str(tmp_path / "q"), host=FAR) as far, dibs.open(str(tmp_path / "q"), host=near) as ours:
+        far.push_many([NewTask(), NewTask()])
+        assert far.claim(ttl=60) and ours.claim(ttl=60)
+        assert trust(str(tmp_path / "q"), near, SYSTEM.wall).refusal
+        assert (trust(str(tmp_path / "q"), near, SYSTEM.wall, at_work=True).refusal == "") == stays
+
+
 def test_dibs_claim_refuses_what_is_not_safe_unless_told_otherwise(tmp_path: Path) -> None:
     dibs.open(str(tmp_path / "q")).push({})
     found = report(Level.BAD)

@@ -167,9 +167,10 @@ def _print(report: Report, told: str) -> None:
 _DESCRIPTION = """\
 Try on the storage of QUEUE what a queue there relies on, with processes that contend, and say for whom it is safe: \
 for many hosts, on one host, or not at all. What was made for it is removed again; a queue that is there already, and \
-its workers, are not touched. The exit code is 0 when it is safe for the hosts that took part, else 1; where something could not be tried, and \
-nothing is wrong, there is no verdict, no note, and it is 1 too. What is out of reach, or may not be written by this user, gets no verdict but an error, as from other commands: one line on standard \
-error, and no report with --json.
+its workers, are not touched. The exit code is 0 when it is safe for the hosts that took part, else 1; where something \
+could not be tried, and nothing is wrong, there is no verdict and no note, and it is 1 too. What is out of reach, or \
+may not be written by this user, gets no verdict but an error, as from other commands: one line on standard error, \
+and no report with --json.
 
 Folders: exclusive create, link and rename, atomic rename, locks, how late others see changes, time stamps, sync, \
 names, room, pace (of dir:, specs: and lmdb: with a small queue of that kind). Buckets: conditional writes, what is \

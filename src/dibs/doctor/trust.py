@@ -37,8 +37,9 @@ class Trust:
     remedy: str = _ELSEWHERE  # of the refusal
 
 
-def trust(url: str, host: Host, now: Callable[[], float], clock: Clock = SYSTEM) -> Trust:
-    """`now`: the storage's own clock, as `store_time` of the queue says."""
+def trust(url: str, host: Host, now: Callable[[], float], clock: Clock = SYSTEM, *, at_work: bool = False) -> Trust:
+    """`now`: the storage's own clock, as `store_time` of the queue says. `at_work`: it works here already; of two hosts
+    that do, one may go on."""
     scheme = split_url(url)[0]
     if scheme not in FOLDERS:
         return Trust()
@@ -59,7 +60,7 @@ def trust(url: str, host: Host, now: Callable[[], float], clock: Clock = SYSTEM)
         )
     if scheme == "specs" and settings(url).get("git"):
         return Trust()  # the remote decides who has what
-    if verdict is Verdict.ONE and (other := _other_host(_SESSIONS[scheme](url), host, now, clock)):
+    if verdict is Verdict.ONE and (other := _other_host(_SESSIONS[scheme](url), host, now, clock, at_work)):
         refusal = f"{folder} is safe on one host only ({why}), and {other} works on it"
         mended = f"mount it without {risk.option}" if risk is not None else again if left is not None else _ELSEWHERE
         return Trust(refusal=refusal, remedy=mended)
@@ -88,19 +89,27 @@ def _has_markers(folder: str) -> bool:
         return False
 
 
-def _other_host(sessions: Iterator[tuple[str, Any]], host: Host, now: Callable[[], float], clock: Clock) -> str:
-    """The name of another host with a worker here that has beaten of late."""
+def _other_host(
+    sessions: Iterator[tuple[str, Any]], host: Host, now: Callable[[], float], clock: Clock, at_work: bool
+) -> str:
+    """The name of another host with a worker here that has beaten of late. Where this one has too, the lower boot
+    stays: all see the same, and nobody need tell the other."""
+    here, asked, others = False, 0.0, []
     for path, record in sessions:
         try:
-            beat, asked = os.stat(path).st_mtime, now()
+            asked = asked or now()  # which takes a write
+            beat = os.stat(path).st_mtime
             since_boot = beat > asked - clock.boottime() + _SLACK_SECONDS
-            if record.get("ended") or not other_machine(record, host, since_boot=since_boot):
+            if record.get("ended") or asked - beat >= max(SILENT_SECONDS, 2 * float(record["ttl"])):
                 continue
-            if asked - beat < max(SILENT_SECONDS, 2 * float(record["ttl"])):
-                return str(record["host"])
+            if other_machine(record, host, since_boot=since_boot):
+                others.append((str(record["boot"]), str(record["host"])))
+            here = here or record["boot"] == host.boot
         except (OSError, KeyError, TypeError, ValueError, AttributeError):
             continue
-    return ""
+    if not others or (at_work and here and host.boot < min(others)[0]):
+        return ""
+    return min(others)[1]
 
 
 def _workers(url: str) -> Iterator[tuple[str, Any]]:
