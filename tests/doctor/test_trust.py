@@ -240,13 +240,16 @@ def test_a_worker_that_waits_leaves_when_another_host_begins(tmp_path: Path, sch
         dibs.open(url, host=FAR) as far,
     ):
         assert waiting.stderr is not None
-        while "working on" not in waiting.stderr.readline():
-            assert waiting.poll() is None
-        far.push({}, key="a")
-        lease = far.claim(ttl=60)
-        assert lease is not None
-        _, said = waiting.communicate(timeout=60)
-        lease.complete()
+        try:
+            while "working on" not in waiting.stderr.readline():
+                assert waiting.poll() is None
+            far.push({}, key="a")
+            lease = far.claim(ttl=60)
+            assert lease is not None
+            _, said = waiting.communicate(timeout=60)
+            lease.complete()
+        finally:
+            waiting.kill()
     assert waiting.returncode == 1
     assert "is safe on one host only" in said and "far works on it" in said and "--trust-place" in said
 

@@ -45,7 +45,7 @@ ROWS = (
     Row(name="NFS 2", types=("nfs2", "nfs2.0"), reach="one", shared=True, how=DOCUMENTED,
         why="it has no exclusive create", remedy="mount it with vers=4.2"),
     Row(name="SMB 3.1.1", types=("smb3.1.1",), reach="many", shared=True,
-        how=f"{MEASURED}: 3.1.1 (Samba) over two mounts",
+        how=f"{MEASURED}: 3.1.1 (Samba) over two mounts with cache=none",
         why="one winner over two mounts; specs: may fail for a moment, as a file that is open cannot be replaced",
         remedy="on a Samba server set oplocks = no"),
     Row(name="SMB 1, SMB 2, SMB 3.0", reach="", shared=True, how=DOCUMENTED,
