@@ -170,8 +170,16 @@ static void bent(struct timespec *stamp) {
     if (faulty("coarse")) { stamp->tv_sec -= stamp->tv_sec % 2; stamp->tv_nsec = 0; }
 }
 
+/* As a mount whose server or process is gone. */
+static int dead(const char *path) {
+    if (!faulty("dead") || !ours(path)) return 0;
+    errno = ENOTCONN;
+    return 1;
+}
+
 #define STAT(name, kind)                                                                  \
     int name(const char *path, struct kind *found) {                                      \
+        if (dead(path)) return -1;                                                        \
         int code = REAL(name)(path, found);                                               \
         if (!code && ours(path)) bent(&found->st_mtim);                                   \
         return code;                                                                      \
@@ -192,6 +200,7 @@ FSTAT(fstat64, stat64)
 
 #define FSTATAT(name, kind)                                                               \
     int name(int folder, const char *path, struct kind *found, int flags) {               \
+        if (dead(path)) return -1;                                                        \
         int code = REAL(name)(folder, path, found, flags);                                \
         if (!code && ours(path)) bent(&found->st_mtim);                                   \
         return code;                                                                      \
@@ -221,7 +230,10 @@ struct dirent64 *readdir64(DIR *folder) {
 }
 
 int flock(int fd, int what);
-int flock(int fd, int what) { return faulty("locks") && fd_ours(fd) && chance(3) ? 0 : REAL(flock)(fd, what); }
+int flock(int fd, int what) {
+    if (faulty("nolocks") && fd_ours(fd)) { errno = ENOLCK; return -1; }
+    return faulty("locks") && fd_ours(fd) && chance(3) ? 0 : REAL(flock)(fd, what);
+}
 
 int fsync(int fd) {
     if (faulty("unsynced") && fd_ours(fd)) return 0;

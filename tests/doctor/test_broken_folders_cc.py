@@ -30,19 +30,54 @@ FAULTS = {
 }
 
 
+@pytest.mark.parametrize("quick", [["--quick"], []], ids=["quick", "whole"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_it_is_found_and_named(fault: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_it_is_found_and_named(
+    fault: str, quick: list[str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     expected, said, verdict = FAULTS[fault]
     preload = str(library(tmp_path_factory.getbasetemp()))
-    code, report = doctor(str(tmp_path), "--quick", LD_PRELOAD=preload, DIBS_BROKEN=fault)
+    code, report = doctor(str(tmp_path), *quick, LD_PRELOAD=preload, DIBS_BROKEN=fault)
+    assert report["seconds"] <= 30
     found = levels(report)
-    assert expected.items() <= found.items(), report["findings"]
     first = next(iter(expected))
+    if quick:  # few rounds, in which a busy machine may not look at the right moment: one finding must be sure
+        expected = {first: expected[first]}
+    assert expected.items() <= found.items(), report["findings"]
     assert said in words(report, first)
     assert report["verdict"] == verdict
     assert code == (verdict == "not safe")
     if verdict == "not safe":
         assert report["reason"].startswith(first) and report["remedy"]
+
+
+@pytest.mark.parametrize("scheme", ["file", "dir", "specs"])
+def test_without_locks_what_rests_on_them_is_not_safe(
+    scheme: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    preload = str(library(tmp_path_factory.getbasetemp()))
+    code, report = doctor(f"{scheme}:{tmp_path}/q", LD_PRELOAD=preload, DIBS_BROKEN="nolocks")
+    assert "not offered" in words(report, "locks") and report["seconds"] <= 30
+    rests = scheme != "file"
+    assert (levels(report)["locks"], code) == ("bad" if rests else "warning", int(rests)), report["findings"]
+    assert report["verdict"] == ("not safe" if rests else "safe on one host")
+    for other in ("file", "dir", "specs"):
+        refused = trust(f"{other}:{tmp_path}/q", this_host(), SYSTEM.wall).refusal
+        assert ("is not safe: locks: not offered" in refused) == (other != "file"), (other, refused)
+
+
+def test_a_dead_mount_is_not_taken_for_the_disk_above(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (tmp_path / "share").mkdir()
+    around = {"LD_PRELOAD": str(library(tmp_path_factory.getbasetemp())), "DIBS_BROKEN": "dead"}
+    for place in ("share", "share/queues/q"):
+        done = subprocess.run(
+            [sys.executable, "-m", "dibs", "doctor", str(tmp_path / place), "--quick"],
+            env={**environment(), **around, "DIBS_BROKEN_BELOW": f"{tmp_path}/share"}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, ""), done.stdout
+        assert f"{tmp_path}/{place}: Transport endpoint is not connected" in done.stderr
+        assert "mount it again" in done.stderr
+    assert list(tmp_path.glob(".dibs-doctor*")) == []
 
 
 def test_stamps_of_two_seconds_are_no_fault(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -57,7 +92,7 @@ def test_stamps_of_two_seconds_are_no_fault(tmp_path: Path, tmp_path_factory: py
 def test_a_full_disk_says_nothing_about_the_place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     preload = str(library(tmp_path_factory.getbasetemp()))
     code, report = doctor(str(tmp_path), "--quick", LD_PRELOAD=preload, DIBS_BROKEN="full")
-    assert (code, report["verdict"]) == (1, "not safe")
+    assert (code, report["verdict"]) == (1, "no verdict")
     assert "there is no room" in report["reason"]
     assert report["remedy"] == "free some, and run the doctor again"
     assert note.found(str(tmp_path)) is None

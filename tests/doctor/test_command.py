@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import dibs
 from children import environment
 from dibs.cli import doctor as command
 from dibs.doctor import Finding, Level, Report, examine
-from dibs.doctor.folders import battery, exclusive, ground, room
+from dibs.doctor.folders import battery, exclusive, ground, hosting, locks, room
 from dibs.doctor.race import tally
 from dibs.errors import StorageError
 from doctor.broken import doctor, killed_midway, levels
@@ -169,6 +170,21 @@ def test_a_code_that_nobody_gave_is_said_soon(tmp_path: Path) -> None:
     assert "nobody has begun with code abc123" in refusal
 
 
+def test_an_empty_code_joins_nobody(tmp_path: Path) -> None:
+    done = subprocess.run([*WORDS, str(tmp_path), "--join", ""], env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "code '' is not acceptable" in done.stderr
+
+
+def test_the_command_that_joins_can_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosting, "WAIT_SECONDS", 0.0)
+    place, told = tmp_path / "my share", []
+    place.mkdir()
+    examine(str(place), quick=True, hosts=2, tell=told.append)
+    command = next(words for words in told if words.startswith("!")).partition(": ")[2]
+    assert shlex.split(command)[:4] == ["dibs", "doctor", str(place), "--join"]
+
+
 def test_nobody_begins_and_joins_at_once(tmp_path: Path) -> None:
     words = [*WORDS, str(tmp_path), "--hosts", "2", "--join", "abc123"]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True)
@@ -202,6 +218,16 @@ def test_by_a_code_others_join_and_one_machine_that_joins_itself_is_not_two_host
     assert "2 hosts" not in out
     looks = [one["tried"] for one in report["findings"] if one["check"].endswith("files, hosts")]
     assert looks == ["once, by other processes on one machine"] * 4
+
+
+def test_additions_that_cannot_be_counted_are_told_as_they_are() -> None:
+    gone = locks.judged("6 processes", [[30, 0]], None)
+    assert gone.level is Level.BAD and "could not be read any more" in gone.happened
+    more = locks.judged("6 processes", [[30, 2]], 31)
+    assert more.level is Level.WARNING and "1 took effect though the storage said no" in more.happened
+    odd = locks.judged("6 processes", [[30, 0]], 31)
+    assert odd.level is Level.BAD and "31 where 30 were made" in odd.happened
+    assert locks.judged("6 processes", [[30, 0]], 28).happened.startswith("2 additions were lost")
 
 
 def test_winners_are_counted_for_each_round() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dibs.doctor import Level
-from dibs.doctor.folders import syncing
+from dibs.doctor.folders import kind, options, syncing
 from dibs.doctor.folders.kinds import ROWS, UNKNOWN
 from dibs.doctor.folders.mounts import mount_of
 
@@ -23,6 +23,8 @@ LIST = """\
 39 22 0:47 / /mnt/s3 rw - fuse mountpoint-s3 rw
 42 22 0:50 / /mnt/rclone rw - fuse.rclone :s3:bucket rw
 40 22 0:48 / /mnt/blob rw - fuse blobfuse2 rw
+43 22 0:51 / /mnt/nfs41 rw - nfs4 pi:/srv rw,vers=4.1,local_lock=none
+44 22 0:52 / /mnt/smb30 rw - cifs //pi/share rw,vers=3.0,cache=strict,actimeo=1
 41 22 0:49 / /mnt/mac rw - hfsplus /dev/sdb2 rw
 """
 
@@ -31,10 +33,12 @@ LIST = """\
     ("path", "shown", "row", "reach"),
     [
         ("/", "ext4", "ext4", "one"),
-        ("/mnt/my share/queues/q", "NFS 4.2", "NFS 4", "many"),
+        ("/mnt/my share/queues/q", "NFS 4.2", "NFS 4.2", "many"),
+        ("/mnt/nfs41/q", "NFS 4.1", "NFS 4.0, NFS 4.1", ""),
+        ("/mnt/smb30/q", "SMB 3.0", "SMB 1, SMB 2, SMB 3.0", ""),
         ("/mnt/old/q", "NFS 3", "NFS 3", ""),
-        ("/mnt/smb/q", "SMB 3.1.1", "SMB 3", "many"),
-        ("/mnt/smb2/q", "SMB 2.1", "SMB 1, SMB 2", ""),
+        ("/mnt/smb/q", "SMB 3.1.1", "SMB 3.1.1", "many"),
+        ("/mnt/smb2/q", "SMB 2.1", "SMB 1, SMB 2, SMB 3.0", ""),
         ("/mnt/ssh/q", "fuse.sshfs", "sshfs", "one"),
         ("/mnt/sshx", "ext4", "ext4", "one"),
         ("/mnt/card/q", "tmpfs", "tmpfs", "one"),
@@ -57,6 +61,8 @@ def test_what_the_kernel_does_not_say_is_unknown() -> None:
 
 def test_a_card_and_a_mount_that_cannot_be_written_are_seen() -> None:
     assert mount_of("/mnt/card/q", "36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw").sd_card
+    assert mount_of("/mnt/card/q", "36 22 179:2 / / rw - ext4 /dev/root rw").sd_card
+    assert not mount_of("/mnt/card/q", "36 22 254:2 / / rw - ext4 /dev/root rw").sd_card
     assert mount_of("/mnt/card/q", LIST).read_only
 
 
@@ -65,6 +71,42 @@ def test_a_card_is_warned_of_whether_it_syncs_slowly_or_not(seconds: float, said
     card = mount_of("/mnt/card/q", "36 22 179:2 / /mnt/card rw - ext4 /dev/mmcblk0p2 rw")
     found = syncing._judged("6 files", seconds, seconds, card)
     assert found.level is Level.WARNING and said in found.happened
+
+
+NFS, SMB = "nfs4 pi:/srv rw,vers=4.2,local_lock=none", "cifs //pi/s rw,vers=3.1.1,actimeo=1,closetimeo=1"
+
+
+@pytest.mark.parametrize(
+    ("mount", "option", "level", "plain"),
+    [
+        (f"{NFS},nocto", "nocto", Level.ONE_HOST, Level.ONE_HOST),
+        (f"{NFS},acregmin=600,acregmax=600", "acregmin=600", Level.ONE_HOST, Level.ONE_HOST),
+        (f"{NFS.replace('none', 'flock')}", "local_lock=flock", Level.ONE_HOST, Level.WARNING),
+        (f"{NFS.replace('none', 'all')}", "local_lock=all", Level.ONE_HOST, Level.WARNING),
+        ("nfs pi:/srv rw,vers=3,nolock", "nolock", Level.ONE_HOST, Level.WARNING),
+        (f"{SMB},cache=strict,nobrl", "nobrl", Level.ONE_HOST, Level.WARNING),
+        (f"{SMB},cache=loose", "cache=loose", Level.ONE_HOST, Level.ONE_HOST),
+    ],
+)
+def test_a_mount_with_options_that_were_not_measured_is_not_for_many(
+    mount: str, option: str, level: Level, plain: Level
+) -> None:
+    found = mount_of("/mnt/x", f"31 22 0:40 / /mnt/x rw - {mount}\n")
+    assert [one.option for one in found.risks][:1] == [option]
+    assert not any(one.many for one in kind.check(found))
+    for needed, wanted in ((True, level), (False, plain)):
+        first = next(options.check(found, needed=needed))
+        assert (first.check, first.level) == ("mount options", wanted)
+        assert first.happened.startswith(f"{option}: ") and option.partition("=")[0] in first.remedy
+        assert first.locks is (Level.ONE_HOST if plain is Level.WARNING else None)
+
+
+@pytest.mark.parametrize(
+    "mount", [f"{NFS},lookupcache=none,acregmax=30", f"{SMB},cache=strict", "ext4 /dev/vda rw,nocto"]
+)
+def test_a_mount_as_it_was_measured_has_no_risks(mount: str) -> None:
+    found = mount_of("/mnt/x", f"31 22 0:40 / /mnt/x rw - {mount}\n")
+    assert found.risks == () and list(options.check(found, needed=True)) == []
 
 
 def test_the_matrix_in_the_documentation_is_the_one_in_the_code() -> None:

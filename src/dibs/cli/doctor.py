@@ -27,7 +27,7 @@ def configure(parser: ArgumentParser, command: str) -> None:
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer rounds: a few seconds instead of about fifteen")
     add("--hosts", metavar="N", type=count, default=1, help="wait for other hosts to join: N with this one")
-    add("--join", metavar="CODE", default="", help="take part in the examination that another host has begun")
+    add("--join", metavar="CODE", default=None, help="take part in the examination that another host has begun")
     add("--no-note", action="store_true", help="do not leave a note of the verdict in the folder")
     add_json(parser)
 
@@ -36,7 +36,7 @@ def run(args: Namespace, command: str) -> int:
     from dibs.doctor import examine
 
     url = find(args.queue, args.queue_type).url
-    if args.join:
+    if args.join is not None:
         return _join(args, url)
     with _Ended("what was made for the examination is removed"), _Progress(quiet=args.json) as progress:
         report = examine(url, quick=args.quick, hosts=args.hosts, tell=progress.tell)
@@ -70,10 +70,13 @@ def _leave_note(url: str, report: Report) -> str | None:
     """Its path, if one was left."""
     from dibs.clock import SYSTEM
     from dibs.doctor import note
-    from dibs.doctor.place import folder_of
+    from dibs.doctor.place import folder_of, settings
     from dibs.queues import split_url
 
-    if split_url(url)[0] in ("file", "dir") and report.lasting:
+    scheme = split_url(url)[0]
+    through_git = scheme == "specs" and settings(url).get("git")  # what is found of a remote is not of the folder
+    if scheme in ("file", "dir", "specs") and report.lasting and not through_git:
+        report.advice += note.remembered(folder_of(url), report)
         return note.leave(folder_of(url), report, SYSTEM)
     return None
 
@@ -156,7 +159,7 @@ def _print(report: Report, told: str) -> None:
         print(clean(told))
     remedy = f"; {report.remedy}" if report.remedy else ""
     number = len(report.warnings)
-    usable = report.verdict is not Verdict.UNSAFE
+    usable = report.verdict not in (Verdict.UNSAFE, Verdict.NONE)
     but = f", with {number} warning{'s' if number > 1 else ''}" if number and usable else ""
     how = ", with markers" if report.steps == "marker" else ""
     print(clean(f"{report.verdict}{how}{but}: {report.reason}{remedy}"))
@@ -165,9 +168,10 @@ def _print(report: Report, told: str) -> None:
 _DESCRIPTION = """\
 Try on the storage of QUEUE what a queue there relies on, with processes that contend, and say for whom it is safe: \
 for many hosts, on one host, or not at all. What was made for it is removed again; a queue that is there already, and \
-its workers, are not touched. The exit code is 0 when it is safe for the hosts that took part, else 1. What is out of \
-reach, or may not be written by this user, gets no verdict but an error, as from other commands: one line on standard \
-error, and no report with --json.
+its workers, are not touched. The exit code is 0 when it is safe for the hosts that took part, else 1; where something \
+could not be tried, and nothing is wrong, there is no verdict and no note, and it is 1 too. What is out of reach, or \
+may not be written by this user, gets no verdict but an error, as from other commands: one line on standard error, \
+and no report with --json.
 
 Folders: exclusive create, link and rename, atomic rename, locks, how late others see changes, time stamps, sync, \
 names, room, pace (of dir:, specs: and lmdb: with a small queue of that kind). Buckets: conditional writes, what is \

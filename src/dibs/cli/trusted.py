@@ -1,4 +1,4 @@
-"""Whoever is to work on a folder looks first at what is known of it: once, when the queue is opened for that."""
+"""Whoever is to work on a folder looks at what is known of it: when the queue is opened, and workers now and then."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.doctor.trust import Trust
     from dibs.queues.queue import Queue
 
+LOOK_SECONDS = 5.0
 _FOLDERS = ("file", "dir", "specs")
 
 
@@ -32,11 +34,43 @@ def check_place(url: str, queue: Queue, *, trusted: bool, hints: bool = False) -
 
     found = trust(url, queue.host, queue.store_time)
     if found.refusal:
-        raise CommandError(found.refusal, f"{found.remedy}, or --trust-place to work here anyway")
+        raise _refused(found)
     if found.hint and hints:
         from dibs.cli.output import warn
 
         warn(found.hint)
+
+
+class Guard:
+    """Looks again while a worker runs: when it started, another host may have waited for its first task as well."""
+
+    def __init__(self, url: str, queue: Queue, *, trusted: bool) -> None:
+        self._url, self._queue = url, queue
+        self._due = queue.clock.boottime() + LOOK_SECONDS
+        self._on = not trusted and split_url(url)[0] in _FOLDERS and not _is_plain(url)
+        self.refusal: CommandError | None = None
+
+    def look(self) -> str:
+        """Why to leave, said once."""
+        if not self._on or self._queue.clock.boottime() < self._due:
+            return ""
+        from dibs.doctor.trust import trust
+        from dibs.errors import StorageError
+
+        try:
+            found = trust(self._url, self._queue.host, self._queue.store_time, at_work=True)
+        except (OSError, StorageError):  # out of reach for a moment, which the workers notice themselves
+            found = None
+        self._due = self._queue.clock.boottime() + LOOK_SECONDS
+        if found is None or not found.refusal:
+            return ""
+        self._on = False
+        self.refusal = _refused(found)
+        return found.refusal
+
+
+def _refused(found: Trust) -> CommandError:
+    return CommandError(found.refusal, f"{found.remedy}, or --trust-place to work here anyway")
 
 
 def _is_plain(url: str) -> bool:

@@ -13,7 +13,7 @@ from dibs.cli.arguments import add_filters, add_json, add_queue, count, duration
 from dibs.cli.exits import DONE, FAILED, USAGE, CommandError
 from dibs.cli.output import warn
 from dibs.cli.place import find, nearest, open_place
-from dibs.cli.trusted import add_trust, check_place
+from dibs.cli.trusted import Guard, add_trust, check_place
 from dibs.queues import split_url
 
 if TYPE_CHECKING:
@@ -65,11 +65,14 @@ def run(args: Namespace, command: str) -> int:
         supervisor = Supervisor(job, queue, workers=args.jobs, threads=args.pool == "thread", output=output)
         leave = Leave(supervisor)
         view = _view(args, job, supervisor, output, reader)
+        guard = Guard(place.url, queue, trusted=args.trust_place)
         with view, leave:
-            _attend(supervisor, view, leave)
+            _attend(supervisor, view, leave, guard)
     if supervisor.unusable:
         raise CommandError(supervisor.unusable, "", USAGE if supervisor.bad_usage else FAILED)
     warn(summary(view.progress.snapshot()))
+    if guard.refusal is not None:
+        raise guard.refusal
     return leave.code
 
 
@@ -102,12 +105,15 @@ class Leave:
             self._supervisor.kill()
 
 
-def _attend(supervisor: Supervisor, view: PlainView, leave: Leave) -> None:
+def _attend(supervisor: Supervisor, view: PlainView, leave: Leave, guard: Guard) -> None:
     """Show what happens until it is over. The supervisor works on in its own thread, whatever blocks here."""
     supervisor.start()
     over = False
     while not over:
         over = supervisor.ended.wait(_TICK_SECONDS)
+        if not over and (why := guard.look()):
+            leave.words.append(f"stopping: finishing the tasks in hand, since {why}")
+            supervisor.stop()
         while leave.words:
             view.say(leave.words.pop(0))
         while not supervisor.news.empty():

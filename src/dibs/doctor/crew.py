@@ -24,6 +24,10 @@ class NoAnswer(StorageError):
     """A process did not come back from what it was told to do: the storage hangs."""
 
 
+class Ended(NoAnswer):
+    """It is no more: somebody killed it, or it could not begin."""
+
+
 class Member:
     """One process, as seen from here."""
 
@@ -31,6 +35,7 @@ class Member:
         self._clock = clock
         self._rest = b""
         self._orders = 0
+        self._last = ""  # words of one that ended
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dibs.doctor.member", acts],
             stdin=subprocess.PIPE,
@@ -49,7 +54,7 @@ class Member:
         try:
             self._process.stdin.write(json.dumps(what).encode() + b"\n")
             self._process.stdin.flush()
-        except OSError:
+        except (OSError, ValueError):  # ValueError: it has ended before
             raise self._ended() from None
 
     def answer(self, seconds: float = ANSWER_SECONDS) -> Any:
@@ -76,11 +81,14 @@ class Member:
         line, self._rest = self._rest.split(b"\n", 1)
         return line
 
-    def _ended(self) -> StorageError:
-        self._process.kill()
-        _, words = self._process.communicate()
-        last = words.decode(errors="replace").strip().rpartition("\n")[2] or f"code {self._process.returncode}"
-        return StorageError(redact(f"a process of the doctor ended: {last}"))
+    def _ended(self) -> Ended:
+        if not self._last:
+            self._process.kill()
+            _, words = self._process.communicate()
+            code = self._process.returncode
+            how = f"signal {-code}" if code < 0 else f"code {code}"
+            self._last = words.decode(errors="replace").strip().rpartition("\n")[2] or how
+        return Ended(redact(f"a process of the doctor ended: {self._last}; run the doctor again"))
 
     def end(self) -> None:
         self._process.kill()

@@ -50,14 +50,14 @@ def examine(
     if hosts > 1 and scheme not in _FOLDERS[:3]:
         raise BadInput(f"--hosts and --join are for folders that hosts share, not for {scheme}:")
     rng = rng or random.Random()
-    report = Report(place=redact(url), hosts=hosts, begun=clock.boottime())
+    report = Report(place=redact(url), scheme=scheme, hosts=hosts, begun=clock.boottime())
     if scheme in _FOLDERS:
         _folder(report, url, clock, rng, tell, quick=quick, hosts=hosts)
     else:
         module, name = _SERVERS[scheme]
         getattr(import_module(module), name)(report, url, clock, rng, tell, quick=quick)
-    if report.verdict is Verdict.UNSAFE:
-        report.advice.clear()  # on how to work where nobody should
+    if report.verdict in (Verdict.UNSAFE, Verdict.NONE):
+        report.advice.clear()  # on how to work where nobody should, or nobody knows
     report.seconds = clock.boottime() - report.begun
     return report
 
@@ -86,7 +86,7 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
         hosts=hosts,
         more=more,
         paced=None if through_git else paced,
-        needs_locks=scheme != "file",
+        needs_locks=scheme in ("dir", "specs"),
     )
     if through_git:
         from dibs.doctor.servers.git import examine_remote

@@ -21,7 +21,10 @@ class Finding:
     level: Level = Level.GOOD
     remedy: str = ""
     many: bool = False  # it shows that several hosts may use the place
-    passing: bool = False  # of this moment only, such as a full disk: it says nothing about the place
+    between: int = 0  # so many hosts have tried it together
+    locks: Level | None = None  # of what concerns locks: its level for queues that rest on them; for file: a warning
+    marker: bool = False  # steps with markers make up for it
+    passing: bool = False  # of this moment only, such as a full disk, or a host that left: it says nothing of the place
 
 
 def said(error: Exception) -> tuple[str, str]:

@@ -19,6 +19,9 @@ def kernel_of(boot: str) -> str:
     return boot.partition("/")[0]
 
 
-def other_machine(record: dict[str, Any], host: Host) -> bool:
-    """Of a worker: before its last boot a machine was the same one."""
-    return bool(record["machine"] != host.machine and kernel_of(record["boot"]) != kernel_of(host.boot))
+def other_machine(record: dict[str, Any], host: Host, *, since_boot: bool) -> bool:
+    """Of a worker, whose beat was seen `since_boot` of this machine or before. Before that a machine was the same one,
+    with its name and id, which are copied with its disk; since then nobody of another boot has been here."""
+    if kernel_of(record["boot"]) == kernel_of(host.boot):
+        return False
+    return bool(since_boot or record["machine"] != host.machine or record["host"] != host.name)

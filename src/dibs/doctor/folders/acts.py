@@ -2,6 +2,7 @@
 
 import os
 import random
+from contextlib import suppress
 from errno import EBUSY, ESTALE
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,14 @@ class Acts:
         self._folder = folder
         self._clock = SYSTEM
 
+    def _sub(self, name: str) -> str:
+        """Never what lies above: whoever began may have removed it."""
+        path = f"{self._folder}/{name}"
+        _make(path)
+        return path
+
     def create(self, me: int, count: int, at: float, step: float, mark: str = "") -> list[str]:
-        os.makedirs(f"{self._folder}/create", exist_ok=True)  # some show a folder to others only with a file in it
+        self._sub("create")  # some show a folder to others only with a file in it
 
         def make(number: int) -> None:
             descriptor = os.open(f"{self._folder}/create/{number}", _NEW, 0o666)
@@ -42,7 +49,7 @@ class Acts:
         return [word_of(partial(make, number), FileExistsError) for number in rounds(count, at, step, self._clock)]
 
     def link(self, me: int, count: int, at: float, step: float, mark: str = "") -> list[str]:
-        os.makedirs(f"{self._folder}/link", exist_ok=True)
+        self._sub("link")
         own = f"{self._folder}/link/own-{mark}{me}"
         os.close(os.open(own, _NEW, 0o666))
         return [
@@ -59,6 +66,7 @@ class Acts:
 
     def marked(self, me: int, count: int, at: float, step: float, mark: str = "") -> list[str]:
         """As `rename`, but one after the other, by the code of a queue with markers."""
+        self._sub("markers")
         cells = _marked_cells(self._folder, f"{mark}{me}", self._clock)
 
         def move(number: int) -> None:
@@ -153,8 +161,8 @@ class Acts:
 
     def cycle(self, me: int, seconds: float, sync: bool) -> list[float]:
         """What a task costs: written aside, moved in, claimed, read, completed. (how many, in how many seconds)"""
-        folder = f"{self._folder}/pace/{me}"
-        os.makedirs(folder, exist_ok=True)
+        self._sub("pace")
+        folder = self._sub(f"pace/{me}")
         done, start = 0, self._clock.boottime()
         while (now := self._clock.boottime()) - start < seconds:
             path = f"{folder}/{done % _KEPT}"
@@ -179,6 +187,11 @@ class Acts:
         return [done, now - start]
 
 
+def _make(path: str) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(path)
+
+
 def _marked_cells(folder: str, me: str, clock: Clock) -> "MarkedCells":
     from dibs.host import this_host
     from dibs.queues.files.fs import LocalFs
@@ -188,7 +201,7 @@ def _marked_cells(folder: str, me: str, clock: Clock) -> "MarkedCells":
 
     fs, layout = LocalFs(), Layout(folder, 1)
     markers = Markers(
-        fs, layout, clock, this_host(), random.Random(), lambda: fs.server_time(f"{folder}/clock-{me}"), fs.mkdir
+        fs, layout, clock, this_host(), random.Random(), lambda: fs.server_time(f"{folder}/clock-{me}"), _make
     )
     markers.give_up_seconds = _STEP_SECONDS
     return MarkedCells(fs, layout, clock, markers, sync=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dibs.clock import Clock
 from dibs.doctor.crew import NoAnswer
 from dibs.doctor.finding import Finding, Level, said
-from dibs.doctor.folders import atomic, exclusive, kind, locks, names, pace, room, syncing, times, visible
+from dibs.doctor.folders import atomic, exclusive, kind, locks, names, options, pace, room, syncing, times, visible
 from dibs.doctor.folders.ground import Ground, prepared
 from dibs.doctor.folders.mounts import existing, mount_of
 from dibs.doctor.report import Report, Verdict
@@ -34,7 +34,9 @@ def examine_folder(
     `needs_locks`: not only for keys."""
     mount = mount_of(existing(place))
     report.kind = mount.shown
+    report.options = [risk.option for risk in mount.risks]
     report.findings += kind.check(mount)
+    report.findings += options.check(mount, needed=needs_locks)
     checks: list[tuple[str, Check]] = [
         *more,
         ("room", room.check),
@@ -58,7 +60,7 @@ def examine_folder(
             ground.needs_locks = needs_locks
             for name, check in checks:
                 tell(name)
-                if not _add(report, name, ground, check) or not report.lasting:
+                if not _add(report, name, ground, check) or report.untried:
                     break
                 if exclusive.hopeless(report) and clock.boottime() - report.begun > ENOUGH_SECONDS:
                     words = f"that was {ENOUGH_SECONDS:g} s of trying, and it is not safe"
@@ -77,7 +79,7 @@ def examine_folder(
                 tried="once",
                 happened=happened,
                 level=Level.BAD,
-                passing=full,
+                passing=True,
                 remedy=room.MORE if full else remedy,
             )
         )
@@ -85,14 +87,15 @@ def examine_folder(
 
 
 def _add(report: Report, name: str, ground: Ground, check: Check) -> bool:
-    """False when there is no use in going on."""
+    """False when there is no use in going on. What was in the way may be so of this moment only, and no error of the
+    system tells: a process was killed, a host left, a server did not answer."""
     try:
         report.findings += check(ground)
     except (OSError, StorageError, ValueError) as error:
-        words, full = f"could not be tried: {error}", room.is_full(str(error))
-        remedy = room.MORE if full else "look at the mount and the server's log"
+        happened, remedy = said(error)
+        words, remedy = f"could not be tried: {happened}", room.MORE if room.is_full(happened) else remedy
         report.findings.append(
-            Finding(check=name, tried="begun", happened=words, level=Level.BAD, remedy=remedy, passing=full)
+            Finding(check=name, tried="begun", happened=words, level=Level.BAD, remedy=remedy, passing=True)
         )
         return not isinstance(error, NoAnswer)
     return True

@@ -1,6 +1,7 @@
 """The part of the host that begins: it waits for the others, sets the plan, and counts winners over all hosts."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,14 +30,17 @@ def check(ground: Ground, tell: Callable[[str], None], hosts: int) -> Iterator[F
     code = os.path.basename(ground.folder).removeprefix(PREFIX)
     tell(
         f"!on {'the' if hosts == 2 else hosts - 1} other host{'s' if hosts > 2 else ''}: "
-        f"dibs doctor {os.path.dirname(ground.folder)} --join {code}"
+        f"dibs doctor {shlex.quote(os.path.dirname(ground.folder))} --join {code}"
     )
     offset = plans.server_offset(folder, ground.clock, ground.rng)
-    others = _wait(ground, folder, "hello-", hosts - 1, WAIT_SECONDS)
+    others = _wait(ground, lambda: plans.present(folder), hosts - 1, WAIT_SECONDS)
     seen = ground.clock.boottime() + offset
     if len(others) < hosts - 1:
         words = f"{len(others)} of {hosts - 1} joined within {WAIT_SECONDS / 60:.0f} min"
-        yield Finding(check="other hosts", tried="waited", happened=words, level=Level.ONE_HOST, remedy="try again")
+        remedy = "try again"
+        yield Finding(
+            check="other hosts", tried="waited", happened=words, level=Level.ONE_HOST, remedy=remedy, passing=True
+        )
         return
     tell("races between hosts")
     step = max(0.03, ground.step)
@@ -50,14 +54,15 @@ def check(ground: Ground, tell: Callable[[str], None], hosts: int) -> Iterator[F
     plan = Plan(at=ground.clock.boottime() + offset + _lead(folder, others, seen), count=count, step=step)
     plans.put(folder, "plan.json", plan.to_json())
     with Crew(ACTS, folder, plans.CREW, ground.clock) as crew:
-        ours, made = _take_part(ground, folder, crew, plan, offset)
+        ours, made = _take_part(ground, folder, crew, plan, offset, others)
     answers = _answers(ground, folder, others)
     apart = _machines(folder, others)
     if apart == 1:
         words = "all who joined are on this machine: what other hosts see was not tried"
         remedy = "join from another machine"
         yield Finding(check="other hosts", tried="compared", happened=words, level=Level.WARNING, remedy=remedy)
-    yield from _judged(ground, folder, apart, ours, list(answers.values()), made)
+    for found in _judged(ground, folder, apart, ours, list(answers.values()), made):
+        yield replace(found, between=apart)
 
 
 def _machines(folder: str, others: list[str]) -> int:
@@ -76,11 +81,12 @@ def _lead(folder: str, others: list[str], seen: float) -> float:
 
 
 def _take_part(
-    ground: Ground, folder: str, crew: Crew, plan: Plan, offset: float
+    ground: Ground, folder: str, crew: Crew, plan: Plan, offset: float, others: list[str]
 ) -> tuple[dict[str, Any], tuple[float, float]]:
     said: dict[str, Any] = {}
     for act in plans.RACES:
         said[act] = crew.all(act, mark="host-", **plan.race(act, offset))
+        _all_there(folder, others)
     said["count"] = crew.all("count", **plan.additions(offset))
     looking = plan.start(len(plans.RACES) + 1) + 1.5 - offset  # by then the others do
     ground.clock.sleep(max(0.0, looking - ground.clock.boottime()))
@@ -116,7 +122,7 @@ def _judged(
             found = replace(found, happened=found.happened + share, many=apart > 1 and 0 < won < sums.rounds)
         yield replace(found, check=f"{found.check}{exclusive.HOSTS}")
     added = [*ours["count"], *(one for their in theirs for one in their["count"])]
-    counted = locks.sum_in(f"{folder}/locks", ground.clock)
+    counted = locks.sum_in(f"{folder}/locks", added, ground.clock)
     who = f"{len(added)} processes{where}"
     locked = locks.judged(who, added, counted, far=True, needed=ground.needs_locks)
     yield replace(locked, check="locks, hosts")
@@ -132,18 +138,30 @@ def _judged(
 
 
 def _answers(ground: Ground, folder: str, others: list[str]) -> dict[str, dict[str, Any]]:
-    names = _wait(ground, folder, "answers-", len(others), plans.ANSWER_SECONDS + plans.LOOK_SECONDS)
+    def answered() -> list[str]:
+        _all_there(folder, others)
+        return plans.named(folder, plans.ANSWERS)
+
+    names = _wait(ground, answered, len(others), plans.ANSWER_SECONDS + plans.LOOK_SECONDS)
     found = {name: plans.get(folder, name) for name in names}
     whole = {name: answer for name, answer in found.items() if answer is not None}
     if len(whole) < len(others):
-        raise StorageError(f"{len(others) - len(whole)} host(s) did not answer in time")
+        raise StorageError(f"{len(others) - len(whole)} host(s) did not answer in time; try again")
     return whole
 
 
-def _wait(ground: Ground, folder: str, prefix: str, wanted: int, seconds: float) -> list[str]:
+def _all_there(folder: str, others: list[str]) -> None:
+    """StorageError when one of those who take part has left."""
+    for name in others:
+        gone = plans.get(folder, name.replace(plans.HELLO, plans.GONE, 1))
+        if gone is not None:
+            raise StorageError(f"{gone['host']} has left: {gone['why']}; try again")
+
+
+def _wait(ground: Ground, look: Callable[[], list[str]], wanted: int, seconds: float) -> list[str]:
     until = ground.clock.boottime() + seconds
     while True:
-        names = [one for one in os.listdir(folder) if one.startswith(prefix) and one.endswith(".json")]
+        names = look()
         if len(names) >= wanted or ground.clock.boottime() > until:
             return names
         ground.clock.sleep(plans.POLL_SECONDS)

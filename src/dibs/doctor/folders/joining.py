@@ -2,7 +2,8 @@
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dibs.clock import SYSTEM, Clock
@@ -25,6 +26,7 @@ _LOOKS = (
 )
 FIND_SECONDS = 70.0  # longer than a folder's listing may be remembered
 FIND_HERE_SECONDS = 3.0  # where it is not
+_OVER = "the host that began has ended, and nothing was found out; begin there anew with --hosts 2, and join again"
 
 
 def join(place: str, code: str, tell: Callable[[str], None], clock: Clock = SYSTEM) -> int:
@@ -40,25 +42,45 @@ def join(place: str, code: str, tell: Callable[[str], None], clock: Clock = SYST
             tell(f"!looking for code {code} in {above}, for up to {seconds:.0f} s")
         _until(clock, seconds, lambda: _there(above, code), f"nobody has begun with code {code} in {above}")
         name = f"{this_host().name}-{os.getpid()}-{rng.getrandbits(24):06x}"
-        plans.put(folder, f"hello-{name}.json", identity(this_host()))
-        record = _until(
-            clock, plans.ANSWER_SECONDS, lambda: plans.get(folder, "plan.json"), "the other host has given up"
-        )
-        plan = Plan(at=float(record["at"]), count=int(record["count"]), step=float(record["step"]))
-        offset = plans.server_offset(folder, clock, rng)
-        if clock.boottime() + offset > plan.at:
-            raise StorageError("the plan was seen too late: this folder shows new files only after many seconds")
-        tell("races between hosts")
-        with Crew(ACTS, folder, plans.CREW, clock) as crew:
-            said = _take_part(crew, plan, offset, name, clock)
-        plans.put(folder, f"answers-{name}.json", said)
+        with _told(folder, name):
+            plans.put(folder, f"{plans.HELLO}{name}.json", identity(this_host()))
+            record = _until(
+                clock, plans.ANSWER_SECONDS, lambda: plans.get(folder, "plan.json"), "the other host has given up"
+            )
+            plan = Plan(at=float(record["at"]), count=int(record["count"]), step=float(record["step"]))
+            offset = plans.server_offset(folder, clock, rng)
+            if clock.boottime() + offset > plan.at:
+                raise StorageError("the plan was seen too late: this folder shows new files only after many seconds")
+            tell("races between hosts")
+            with Crew(ACTS, folder, plans.CREW, clock) as crew:
+                said = _take_part(folder, crew, plan, offset, name, clock)
+            plans.put(folder, f"{plans.ANSWERS}{name}.json", said)
     return len(plans.RACES)
 
 
-def _take_part(crew: Crew, plan: Plan, offset: float, name: str, clock: Clock) -> dict[str, Any]:
+@contextmanager
+def _told(folder: str, name: str) -> Iterator[None]:
+    """Whoever leaves, for whatever reason, tells the host that waits. Where that is gone itself, this is said."""
+    try:
+        yield
+    except BaseException as error:
+        why = str(error) if isinstance(error, Exception) else "it was told to end"
+        try:
+            plans.put(folder, f"{plans.GONE}{name}.json", {"host": this_host().name, "why": why.partition("; ")[0]})
+        except FileNotFoundError:
+            if isinstance(error, Exception):
+                raise StorageError(_OVER) from error
+        except OSError:
+            pass  # it will notice by itself, later
+        raise
+
+
+def _take_part(folder: str, crew: Crew, plan: Plan, offset: float, name: str, clock: Clock) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for act in plans.RACES:
         said[act] = crew.all(act, mark=f"{name}-", **plan.race(act, offset))
+        if plans.get(folder, "plan.json") is None:  # to who has lost, a name that is gone is nothing new
+            raise StorageError(_OVER)
     said["count"] = crew.all("count", **plan.additions(offset))
     looks = [
         (f"{way} {what}", {"name": name, "there": what == "new", "listed": way == "listed"})

@@ -9,7 +9,7 @@ from dibs.doctor.folders.mounts import Mount
 def check(mount: Mount) -> Iterator[Finding]:
     row = mount.row
     known = f"{mount.shown}: {row.why} ({row.how})"
-    if row.reach == "many":
+    if row.reach == "many" and not mount.risks:
         yield Finding(check="file system", tried="looked up", happened=known, many=True)
     elif row.reach == "none":
         yield Finding(check="file system", tried="looked up", happened=known, level=Level.BAD, remedy=row.remedy)

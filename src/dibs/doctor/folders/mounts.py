@@ -2,12 +2,18 @@
 
 import os
 import re
+from stat import S_ISDIR
 from typing import NamedTuple
 
 from dibs.doctor.folders.kinds import Row, row_of
+from dibs.doctor.folders.risks import Risk, risks_of
+from dibs.errors import StorageError
+from dibs.stores.refusal import storage_error
 
 _LIST = "/proc/self/mountinfo"
 _BY_SOURCE = ("mountpoint-s3", "blobfuse", "blobfuse2", "gcsfuse")  # FUSE that names itself there alone
+_MEASURED = ("nfs", "smb", "cifs")
+_MMC = "179:"
 _VERSION = re.compile(r"(?:^|,)vers=([0-9.]+)")
 
 
@@ -18,10 +24,17 @@ class Mount(NamedTuple):
     point: str
     options: str
     row: Row
+    device: str = ""  # MAJOR:MINOR
 
     @property
     def sd_card(self) -> bool:
-        return os.path.basename(self.source).startswith("mmcblk")
+        """By the number too: the disk that a machine booted from may be called /dev/root."""
+        return os.path.basename(self.source).startswith("mmcblk") or self.device.startswith(_MMC)
+
+    @property
+    def risks(self) -> tuple[Risk, ...]:
+        """Options with which it is not what was measured."""
+        return risks_of(self.options) if self.kind.startswith(_MEASURED) else ()
 
     @property
     def read_only(self) -> bool:
@@ -47,11 +60,20 @@ def mount_of(path: str, listing: str | None = None) -> Mount:
 
 
 def existing(place: str) -> str:
-    """The place, or the nearest folder above that is there."""
+    """The place, or the nearest folder above that is there. StorageError where that cannot be known."""
     path = os.path.abspath(place)
-    while not os.path.isdir(path):
+    while True:
+        try:
+            if S_ISDIR(os.stat(path).st_mode):
+                return path
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except PermissionError as error:
+            raise storage_error(error, path) from error
+        except OSError as error:  # a mount whose server or process is gone: what lies above is another file system
+            words = f"storage refused {path}: {error.strerror or error}"
+            raise StorageError(f"{words}; look at the server, and mount it again") from error
         path = os.path.dirname(path)
-    return path
 
 
 def _parsed(line: str) -> Mount | None:
@@ -61,7 +83,7 @@ def _parsed(line: str) -> Mount | None:
         return None
     source = _plain(rest[1])
     kind, shown = _named(f"fuse.{source}" if rest[0] == "fuse" and source in _BY_SOURCE else rest[0], rest[2])
-    return Mount(kind, shown, source, _plain(fields[4]), f"{fields[5]},{rest[2]}", row_of(kind))
+    return Mount(kind, shown, source, _plain(fields[4]), f"{fields[5]},{rest[2]}", row_of(kind), fields[2])
 
 
 def _named(kind: str, options: str) -> tuple[str, str]:
@@ -70,10 +92,9 @@ def _named(kind: str, options: str) -> tuple[str, str]:
     version = found[1] if found else ""
     if kind in ("nfs", "nfs4"):
         major = version[:1] or ("4" if kind == "nfs4" else "3")
-        return f"nfs{major}" if major != "3" else "nfs", f"NFS {version or major}"
+        return f"nfs{version or major}" if major != "3" else "nfs", f"NFS {version or major}"
     if kind in ("cifs", "smb3"):
-        three = version.startswith("3") or (kind == "smb3" and not version)
-        return "smb3" if three else "cifs", f"SMB {version}".strip()
+        return f"smb{version}" if version else kind, f"SMB {version}".strip()
     return kind, kind
 
 

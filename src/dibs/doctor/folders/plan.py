@@ -4,6 +4,7 @@ hosts are compared and no host waits for another's files while a race is on.
     hello-NAME.json    a host that takes part
     plan.json          when which race begins
     answers-NAME.json  what that host was told in each
+    gone-NAME.json     it has left before that
 """
 
 import os
@@ -22,6 +23,7 @@ ANSWER_SECONDS = 90.0
 SETTLE_SECONDS = 1.0  # between two races
 LOOK_SECONDS = 14.0  # for what one host makes and another looks for
 NEW, OLD = "seen/new", "seen/old"
+HELLO, ANSWERS, GONE = "hello-", "answers-", "gone-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,16 @@ def put(folder: str, name: str, record: dict[str, Any]) -> None:
     with open(f"{folder}/{name}.new", "wb") as file:
         file.write(encode(record))
     os.rename(f"{folder}/{name}.new", f"{folder}/{name}")
+
+
+def named(folder: str, prefix: str) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(prefix) and name.endswith(".json")]
+
+
+def present(folder: str) -> list[str]:
+    """The hellos of those who have not left."""
+    gone = {name.replace(GONE, HELLO, 1) for name in named(folder, GONE)}
+    return [name for name in named(folder, HELLO) if name not in gone]
 
 
 def get(folder: str, name: str) -> dict[str, Any] | None:
