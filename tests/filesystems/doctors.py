@@ -40,11 +40,8 @@ def _once(near: Machine, one: Path, far: Machine, two: Path) -> tuple[int, dict[
     if joined.returncode:
         raise _no_time(joined.stderr)
     report = json.loads(out)
-    untried = [
-        found["happened"] for found in report["findings"] if "could not be tried: no answer" in found["happened"]
-    ]
-    if untried:
-        raise _no_time(untried[0])
+    if report["verdict"] == "no verdict":
+        raise _no_time(report["reason"])
     return begun.returncode, report
 
 

@@ -22,18 +22,19 @@ class Row:
 
 
 _TO_S3 = "use the bucket itself, s3://BUCKET/queues/NAME: there one wins"
+_NO_JOURNAL = "a local disk without hard links, stamps of 2 s, and no journal: a power cut can damage it"
 ROWS = (
     Row(name="ext4", types=("ext2", "ext3", "ext4"), reach="one", why=LOCAL, how=MEASURED),
     Row(name="XFS", types=("xfs",), reach="one", why=LOCAL, how=MEASURED),
     Row(name="btrfs", types=("btrfs",), reach="one", why=LOCAL, how=MEASURED),
-    Row(name="ZFS, F2FS, bcachefs", types=("zfs", "f2fs", "bcachefs"), reach="one", why=LOCAL, how=DOCUMENTED),
+    Row(name="F2FS", types=("f2fs",), reach="one", why=LOCAL, how=MEASURED),
+    Row(name="ZFS, bcachefs", types=("zfs", "bcachefs"), reach="one", why=LOCAL, how=DOCUMENTED),
     Row(name="APFS, HFS+, UFS", types=("apfs", "hfs", "hfsplus", "ufs"), reach="one", why=LOCAL, how=DOCUMENTED),
     Row(name="tmpfs", types=("tmpfs", "ramfs"), reach="one", why="in memory", how=MEASURED, memory=True),
     Row(name="overlay", types=("overlay",), reach="one", why="a container's own layer, gone with it", how=MEASURED,
         remedy="mount a volume into the container for what must stay"),
-    Row(name="FAT, exFAT", types=("vfat", "msdos", "exfat"), reach="one", how=DOCUMENTED,
-        why="a local disk without hard links, stamps of 2 s, and no journal: a power cut can damage it",
-        remedy="format it as ext4"),
+    Row(name="FAT", types=("vfat", "msdos"), reach="one", how=MEASURED, why=_NO_JOURNAL, remedy="format it as ext4"),
+    Row(name="exFAT", types=("exfat",), reach="one", how=DOCUMENTED, why=_NO_JOURNAL, remedy="format it as ext4"),
     Row(name="NTFS", types=("ntfs", "ntfs3", "fuseblk"), reach="one", why=LOCAL, how=DOCUMENTED),
     Row(name="NFS 4.2", types=("nfs4.2",), reach="many", why="one winner over two mounts", shared=True,
         how=f"{MEASURED}: 4.2 between two clients, default options"),
