@@ -73,6 +73,10 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
 
         more.append(("transactions", lmdb.check))
     given = settings(url)
+    if scheme == "specs":
+        from dibs.queues.specs.settings import parse
+
+        parse(url, named(url), given)  # says what is wrong in it
     through_git = scheme == "specs" and bool(given.get("git"))
     paced = pace.check if scheme == "file" else pace.by_queue(scheme)
     report.findings += missing.check(named(url))
@@ -88,7 +92,12 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
         paced=None if through_git else paced,
         needs_locks=scheme != "file",
     )
-    if through_git:
+    if through_git and given["git"] == "push":
+        from dibs.doctor.servers.branch import examine_branch
+
+        remote, branch = given.get("remote", ""), given.get("branch", "")
+        examine_branch(report, named(url), remote, branch, clock, rng, tell, quick=quick)
+    elif through_git:
         from dibs.doctor.servers.git import examine_remote
 
         examine_remote(report, named(url), given.get("remote", ""), clock, rng, tell, quick=quick)
