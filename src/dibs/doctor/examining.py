@@ -22,11 +22,11 @@ _SERVERS = {
     "redis": ("dibs.doctor.servers.redis", "examine_redis"),
     "rediss": ("dibs.doctor.servers.redis", "examine_redis"),
     "sqs": ("dibs.doctor.servers.sqs", "examine_sqs"),
+    "http": ("dibs.doctor.servers.daemon", "examine_daemon"),
+    "https": ("dibs.doctor.servers.daemon", "examine_daemon"),
+    "unix": ("dibs.doctor.servers.daemon", "examine_daemon"),
 }
-_NOTHING = {
-    "memory": "memory: is a part of one process: there is no storage to examine",
-    "http": "behind a daemon the doctor sees nothing; run it on the daemon's host, on the queue's own URL",
-}
+_NOTHING = "{}: is a part of one process and gone with it: there is no storage to examine; name a folder or a server"
 
 
 def examine(
@@ -46,7 +46,7 @@ def examine(
             f"no backend for {scheme!r} in {redact(url)!r}; known: {', '.join(f'{one}:' for one in BACKENDS)}"
         )
     if scheme not in _FOLDERS and scheme not in _SERVERS:
-        raise BadInput(_NOTHING.get(scheme, _NOTHING["http"]))
+        raise BadInput(_NOTHING.format(scheme))
     if hosts > 1 and scheme not in _FOLDERS[:3]:
         raise BadInput(f"--hosts and --join are for folders that hosts share, not for {scheme}:")
     rng = rng or random.Random()
