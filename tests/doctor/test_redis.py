@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+import dibs
 from dibs.doctor import Level, Verdict, examine
 from dibs.doctor.servers import redis
 from doctor.broken import doctor, killed_midway, words
@@ -39,11 +40,19 @@ def test_a_user_who_may_not_run_what_queues_run_is_named(tmp_path: Path, missing
 
 
 def test_a_user_who_may_do_what_the_remedy_says_is_enough(tmp_path: Path) -> None:
-    rights = ("~{dibs:q}*", "resetchannels", "+@read", "+@write", "+eval", "+evalsha", "+time", "+info", "+publish")
+    rights = ("~{dibs:q}*", "resetchannels", "&{dibs:q}*", *redis._RIGHTS.split())
     with with_user(tmp_path, *rights) as (url, client):
         code, report = doctor(url, "--quick")
         assert (code, report["verdict"]) == (0, "safe for many hosts"), report["findings"]
         assert client.keys("*") == []
+        with dibs.open(url) as queue:
+            assert queue.claim(wait=0.01) is None and queue.wakes
+            queue.push("x")
+            lease = queue.claim()
+            assert lease is not None
+            lease.complete()
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "redis.md"
+    assert redis._RIGHTS in guide.read_text()
 
 
 def test_what_a_killed_doctor_leaves_ends_by_itself(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ _SYNCING = {
 _LIVES_SECONDS = 120  # of the doctor's keys, should it be killed
 _KEPT = ("tasks", "ready", "cells", "claimed")  # the keys of a queue whose one task is claimed
 _HELD = 60 * MICRO
+_RIGHTS = "+@read +@write +eval +evalsha +time +info +select +publish +subscribe"
 
 
 class Scratch(Server):
@@ -141,7 +142,7 @@ def _plain(error: StorageError) -> str:
 def _rights(server: Scratch) -> str:
     return (
         "look at the server's log, and at what this user may do: "
-        f"ACL SETUSER … +@read +@write +eval +evalsha +time +info +publish ~{server.address.base}*"
+        f"ACL SETUSER … {_RIGHTS} ~{server.address.base}* &{server.address.base}*"
     )
 
 
