@@ -1,4 +1,4 @@
-"""SQS: the queue's own attributes, and visibility, alone and by many at once, on a small queue that is deleted again."""
+"""SQS: the queue's attributes, and visibility, alone and by many at once, on a small queue that is deleted again."""
 
 import json
 import random
