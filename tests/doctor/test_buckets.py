@@ -10,15 +10,64 @@ from dibs.testing import ManualClock
 from doctor.broken import doctor, killed_midway, levels, refusal, words
 from doctor.broken_front import BrokenFront
 from servers import ports
-from servers.faults import Fault, Faults
+from servers.faults import Fault, Faults, Rule
 from servers.server import READER, Server
 
+PROMISED_SECONDS = 30  # by the doctor's own count: a fault is named while somebody waits
 LAGS = {"chances": {Fault.LAG: 1.0}, "lag_seconds": 2.5}
+
+
+def _nine_of_ten(fault: Fault, kind: str = "create") -> dict[str, Any]:
+    return {"rules": [Rule(fault, (kind,), nth=first, times=9) for first in range(1, 5000, 10)]}
+
+
+def _hangs(kind: str) -> dict[str, Any]:
+    return {"rules": [Rule(Fault.STALL, (kind,), times=10**6)], "stall_seconds": 300.0}
+
+
+def _creating(status: int) -> dict[str, Any]:
+    return {"says": {"create": status}}
+
+
+def _replacing(status: int) -> dict[str, Any]:
+    return {"says": {"replace": status}}
+
+
 FRONTS: dict[str, tuple[dict[str, Any], dict[str, Any], str, str, str, str]] = {
     "ignores If-None-Match": ({"ignores": "create"}, {}, "If-None-Match: *", "bad", "condition is ignored", "not safe"),
     "ignores If-Match": ({"ignores": "replace"}, {}, "If-Match", "bad", "condition is ignored", "not safe"),
     "If-Match after the fact": ({"afterwards": "replace"}, {}, "If-Match", "bad", "after the fact", "not safe"),
     "listing lags": ({}, LAGS, "listing new objects", "warning", "it lags", "safe for many hosts"),
+    "If-None-Match is 501": (_creating(501), {}, "If-None-Match: *", "bad", "not offered (HTTP 501)", "not safe"),
+    "If-None-Match is 400": (_creating(400), {}, "If-None-Match: *", "bad", "not offered (HTTP 400)", "not safe"),
+    "If-None-Match is 412": (_creating(412), {}, "If-None-Match: *", "bad", "that another was first", "not safe"),
+    "If-None-Match is 409": (_creating(409), {}, "If-None-Match: *", "bad", "that another was first", "not safe"),
+    "If-None-Match is 500": (_creating(500), {}, "If-None-Match: *", "bad", "were told HTTP 500", "not safe"),
+    "If-Match is 501": (_replacing(501), {}, "If-Match", "bad", "not offered (HTTP 501)", "not safe"),
+    "If-Match is 400": (_replacing(400), {}, "If-Match", "bad", "not offered (HTTP 400)", "not safe"),
+    "If-Match is 412": (_replacing(412), {}, "If-Match", "bad", "that another was first", "not safe"),
+    "If-Match is 500": (_replacing(500), {}, "If-Match", "bad", "were told HTTP 500", "not safe"),
+    "most plain writes are 500": (
+        {},
+        _nine_of_ten(Fault.ERROR, "put"),
+        "answers to writes",
+        "bad",
+        "HTTP 500",
+        "not safe",
+    ),
+    "plain writes are 500": ({"says": {"put": 500}}, {}, "answers to writes", "bad", "HTTP 500", "not safe"),
+    "most creates are 500": ({}, _nine_of_ten(Fault.ERROR), "If-None-Match: *", "bad", "had none", "not safe"),
+    "most are confirmed by 500": (
+        {},
+        _nine_of_ten(Fault.ERROR_LATE),
+        "If-None-Match: *",
+        "bad",
+        "to nobody it was confirmed",
+        "not safe",
+    ),
+    "If-None-Match hangs": ({}, _hangs("create"), "If-None-Match: *", "bad", "told no answer", "not safe"),
+    "If-Match hangs": ({}, _hangs("replace"), "If-Match", "bad", "told no answer", "not safe"),
+    "a stale If-Match is 500": ({"mumbles": True}, {}, "stale If-Match", "bad", "HTTP 500", "not safe"),
 }
 
 
@@ -34,10 +83,12 @@ def test_a_real_server_is_safe_for_many_hosts_and_left_as_it_was(seaweed: Server
 def test_a_broken_front_is_found_and_named(fault: str, seaweed: Server) -> None:
     front, faults, check, level, said, verdict = FRONTS[fault]
     bucket = seaweed.bucket()
-    with BrokenFront(seaweed, bucket, faults=Faults(**faults), **front) as proxy:
-        code, report = doctor(seaweed.url(bucket, endpoint=proxy.endpoint), "--quick")
+    rules, chances = faults.get("rules", ()), {name: faults[name] for name in faults if name != "rules"}
+    with BrokenFront(seaweed, bucket, faults=Faults(*rules, **chances), **front) as proxy:
+        code, report = doctor(seaweed.url(bucket, endpoint=proxy.endpoint))
     found = levels(report)
     assert found.get(check) == level, report["findings"]
+    assert report["seconds"] <= PROMISED_SECONDS
     assert said in words(report, check)
     assert (code, report["verdict"]) == (verdict == "not safe", verdict)
 
@@ -59,6 +110,7 @@ def test_a_listing_that_lags_for_long_is_named_in_time_and_hides_nothing_from_cl
     with BrokenFront(seaweed, bucket, faults=Faults(chances={Fault.LAG: 1.0}, lag_seconds=5.0)) as proxy:
         _, report = doctor(seaweed.url(bucket, endpoint=proxy.endpoint))
     assert "it lags" in words(report, "listing new objects")
+    assert report["seconds"] <= PROMISED_SECONDS
     assert next(one for one in report["findings"] if one["check"] == "listing new objects")["tried"] == "once"
     assert keys(seaweed, bucket) == []
 
@@ -67,6 +119,7 @@ def test_a_store_that_ignores_conditions_is_named_without_a_race(rclone: Server)
     code, report = doctor(rclone.url(rclone.bucket()), "--quick")
     assert (code, report["verdict"]) == (1, "not safe")
     assert report["reason"].startswith("If-None-Match: *") and "condition is ignored" in report["reason"]
+    assert report["seconds"] <= PROMISED_SECONDS
 
 
 def test_what_a_killed_doctor_left_is_removed_by_the_next(seaweed: Server) -> None:

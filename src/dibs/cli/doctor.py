@@ -176,7 +176,8 @@ and no report with --json.
 Folders: exclusive create, link and rename, atomic rename, locks, how late others see changes, time stamps, sync, \
 names, room, pace (of dir:, specs: and lmdb: with a small queue of that kind). Buckets: conditional writes, what is \
 read and listed after a write, clock, pace. PostgreSQL, Redis, LMDB, git remotes and SQS: the settings that matter, \
-and a race.
+and a race. A daemon (http:, unix:): whether it answers, its version, what the token allows, clock and pace; the place \
+behind it is to be examined where it is.
 
 A folder that several hosts mount may be right on each of them and wrong between them. To try that, begin on one host \
 with --hosts 2; it prints a CODE with which another host joins.

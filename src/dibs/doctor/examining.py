@@ -22,11 +22,11 @@ _SERVERS = {
     "redis": ("dibs.doctor.servers.redis", "examine_redis"),
     "rediss": ("dibs.doctor.servers.redis", "examine_redis"),
     "sqs": ("dibs.doctor.servers.sqs", "examine_sqs"),
+    "http": ("dibs.doctor.servers.daemon", "examine_daemon"),
+    "https": ("dibs.doctor.servers.daemon", "examine_daemon"),
+    "unix": ("dibs.doctor.servers.daemon", "examine_daemon"),
 }
-_NOTHING = {
-    "memory": "memory: is a part of one process: there is no storage to examine",
-    "http": "behind a daemon the doctor sees nothing; run it on the daemon's host, on the queue's own URL",
-}
+_NOTHING = "{}: is a part of one process and gone with it: there is no storage to examine; name a folder or a server"
 
 
 def examine(
@@ -46,7 +46,7 @@ def examine(
             f"no backend for {scheme!r} in {redact(url)!r}; known: {', '.join(f'{one}:' for one in BACKENDS)}"
         )
     if scheme not in _FOLDERS and scheme not in _SERVERS:
-        raise BadInput(_NOTHING.get(scheme, _NOTHING["http"]))
+        raise BadInput(_NOTHING.format(scheme))
     if hosts > 1 and scheme not in _FOLDERS[:3]:
         raise BadInput(f"--hosts and --join are for folders that hosts share, not for {scheme}:")
     rng = rng or random.Random()
@@ -73,6 +73,10 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
 
         more.append(("transactions", lmdb.check))
     given = settings(url)
+    if scheme == "specs":
+        from dibs.queues.specs.settings import parse
+
+        parse(url, named(url), given)  # says what is wrong in it
     through_git = scheme == "specs" and bool(given.get("git"))
     paced = pace.check if scheme == "file" else pace.by_queue(scheme)
     report.findings += missing.check(named(url))
@@ -88,7 +92,12 @@ def _folder(report: Report, url: str, clock: Clock, rng: random.Random, tell: Te
         paced=None if through_git else paced,
         needs_locks=scheme in ("dir", "specs"),
     )
-    if through_git:
+    if through_git and given["git"] == "push":
+        from dibs.doctor.servers.branch import examine_branch
+
+        remote, branch = given.get("remote", ""), given.get("branch", "")
+        examine_branch(report, named(url), remote, branch, clock, rng, tell, quick=quick)
+    elif through_git:
         from dibs.doctor.servers.git import examine_remote
 
         examine_remote(report, named(url), given.get("remote", ""), clock, rng, tell, quick=quick)

@@ -15,12 +15,13 @@ def check(ground: Ground) -> Iterator[Finding]:
     looks = 2 if ground.quick else 3
     for number in range(looks):
         ground.written(f"after/list/old-{number}", "x")  # which are listed by the time they are deleted
-    old = 0
+    old = read = 0
     for number in range(times):
         for body in ("one\n", "two\n"):
             if ground.written("after/read", f"{number} {body}"):
+                read += 1
                 old += ground.crew.one(number % 2, "read", key="after/read") != f"{number} {body}"
-    yield _read(times * 2, old)
+    yield _read(read, old)
     patience = max(LEAST_PATIENCE_SECONDS, min(PATIENCE_SECONDS, ground.left()))
     made: list[float | None] = []
     gone: list[float | None] = []

@@ -3,6 +3,7 @@
 What is read, listed and deleted is asked for again when the answer is an error: a store that fails now and then is
 examined to the end."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -17,11 +18,13 @@ from dibs.queues.objects.settings import parse
 from dibs.stores.object_errors import trouble
 
 Found = TypeVar("Found")
+NO_ANSWER = "no answer"
 _TRIES = 12
 _TRY_SECONDS = 8.0
 _PAUSE_SECONDS = 0.03
-_ANSWER_SECONDS = "10"
+_ANSWER_SECONDS = "7"  # twice that, and the rest, is within the half minute
 _DATE_SECONDS = 5.0
+_STATUS = re.compile(r"status code: ([0-9]{3})")  # in the driver's words
 
 
 class Seen(NamedTuple):
@@ -49,7 +52,8 @@ class Bucket:
         self._base = f"{settings.prefix}/{folder}"
 
     def put(self, key: str, body: str, mode: Any = "overwrite") -> tuple[str, str]:
-        """(what came of it, the new tag). Anything but won and lost is an error, which says nothing about the write."""
+        """(what came of it, the new tag). Anything but won and lost is an error, which says nothing about the write:
+        its status, such as "HTTP 501", or that no answer came."""
         try:
             answer = self._obstore.put(
                 self._driver, f"{self._base}/{key}", body.encode(), mode=mode, use_multipart=False
@@ -60,7 +64,8 @@ class Bucket:
             if found.kind == "no":
                 raise StorageError(found.text) from None
             gone = found.kind == "absent" and mode != "overwrite"
-            return LOST if found.kind == "refused" or gone else "an error", ""
+            status = _STATUS.search(str(error))
+            return LOST if found.kind == "refused" or gone else f"HTTP {status[1]}" if status else NO_ANSWER, ""
 
     def get(self, key: str) -> Seen | None:
         def ask() -> Seen:

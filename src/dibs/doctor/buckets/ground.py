@@ -25,6 +25,7 @@ class Ground:
         self.clock = clock
         self.quick = quick
         self.figures: dict[str, float] = {}
+        self.words: list[str] = []  # what came of each plain write
         self._made = made
         self._until = clock.boottime() + BUDGET_SECONDS
         crew.all("ready")
@@ -48,7 +49,8 @@ class Ground:
     def put(self, key: str, body: str) -> str:
         """What came of one try."""
         self.will_make([key])
-        return self.bucket.put(key, body)[0]
+        self.words.append(self.bucket.put(key, body)[0])
+        return self.words[-1]
 
     def written(self, key: str, body: str) -> bool:
         """Written, whatever the store said at first."""

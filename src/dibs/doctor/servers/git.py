@@ -1,4 +1,4 @@
-"""A git remote: compare-and-set on refs, which `specs:…?git=refs` and `git=push` rest on."""
+"""A git remote: compare-and-set on refs, which `specs:…?git=refs` rests on."""
 
 import random
 from collections.abc import Callable
@@ -65,8 +65,8 @@ def examine_remote(
         try:
             report.findings.append(raced(__name__, place, clock, crew=3, count=count, step=step, check=_CHECK))
             report.findings.append(_stale(store, key, version))
-            report.findings.append(_paced(report, taken))
-            _decide(report)
+            report.findings.append(paced(report, taken))
+            decide(report)
         finally:
             for name in (key, *(f"{key}-{number}" for number in range(count))):
                 with suppress(DibsError):
@@ -78,13 +78,13 @@ def examine_remote(
         )
 
 
-def _paced(report: Report, taken: float) -> Finding:
+def paced(report: Report, taken: float) -> Finding:
     report.figures["push_seconds"] = round(taken, 3)
     words = f"{taken * 1000:,.0f} ms for a push to the remote: a claim takes one, and so does each step after"
     return Finding(check="pace", tried="one ref", happened=words)
 
 
-def _decide(report: Report) -> None:
+def decide(report: Report) -> None:
     """Each host has a clone of its own, and the remote decides between them: the disk is of one host anyway."""
     if any(one.level is Level.BAD for one in report.findings):
         return

@@ -6,6 +6,7 @@ from dibs.clock import SYSTEM
 from dibs.doctor.crew import Crew
 from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.ground import Ground
+from dibs.doctor.folders.kinds import UNKNOWN
 from dibs.doctor.folders.mounts import mount_of
 from dibs.doctor.race import rounds
 from dibs.queues.lmdb.database import Database, Transaction
@@ -32,7 +33,11 @@ def _add(txn: Transaction) -> None:
 
 def check(ground: Ground) -> Iterator[Finding]:
     mount = mount_of(ground.folder)
-    if mount.row.shared:
+    if mount.row is UNKNOWN:
+        words = f"{mount.shown}: not known here; on a network file system LMDB damages its file"
+        remedy = "make sure that it is a local disk"
+        yield Finding(check="disk", tried="looked up", happened=words, level=Level.NOTE, remedy=remedy)
+    elif mount.row.shared:
         words = f"{mount.shown} is a network file system: LMDB maps its file, which hosts do not share"
         remedy = "put it on a local disk, or use file: here"
         yield Finding(check="map", tried="looked up", happened=words, level=Level.BAD, remedy=remedy)

@@ -12,11 +12,13 @@ from dibs.doctor.race import LOST, WON, rounds
 from dibs.doctor.report import Report
 from dibs.doctor.servers.racing import paced, raced
 from dibs.doctor.traces import is_left, new_name
-from dibs.errors import DibsError
+from dibs.errors import DibsError, StorageError
 from dibs.queues import split_url
 from dibs.queues.postgres.address import Address, parse
 from dibs.queues.postgres.connections import Connections
 from dibs.queues.postgres.driver import Connection, psycopg
+from dibs.queues.postgres.statements import quoted_name
+from dibs.redact import redact
 
 _CREW = 5
 _PREFIX = "dibs_doctor_"
@@ -29,7 +31,8 @@ _ASKED = (
 
 class Acts:
     def __init__(self, place: list[str]) -> None:
-        url, self._table = place
+        url, schema, table = place
+        self._table = f"{quoted_name(schema)}.{table}"
         self._connection = Connections(_address(url)).connect()
         self._clock = SYSTEM
 
@@ -66,6 +69,8 @@ def examine_postgres(
         _sweep(connection, clock)
         tell("a race for rows")
         report.findings += _race(report, connection, url, clock, rng, quick=quick)
+    except psycopg.Error as error:
+        raise StorageError(f"{redact(url)} was lost midway: {_words(error)}; look at its log, try again") from None
     finally:
         connection.close()
 
@@ -114,34 +119,81 @@ def _pooled(connection: Connection, address: Address) -> Finding:
 def _race(
     report: Report, connection: Connection, url: str, clock: Clock, rng: random.Random, *, quick: bool
 ) -> Iterator[Finding]:
-    table, count = f"{_PREFIX}{new_name(clock, rng, between='_')}", 40 if quick else 200
+    name, count = f"{_PREFIX}{new_name(clock, rng, between='_')}", 40 if quick else 200
+    schema, made = _schema(connection, _address(url).schema, name)
+    place, table = [url, schema, name], f"{_quoted(schema)}.{name}"
     try:
-        connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, epoch int, holder int)")
         try:
-            connection.execute(f"INSERT INTO {table} SELECT n, 0 FROM generate_series(0, {count - 1}) AS n")  # noqa: S608
-            yield raced(__name__, [url, table], clock, crew=_CREW, count=count, step=0.01, check="one winner")
-            yield paced(report, __name__, [url, table], clock, crew=_CREW)
+            if made:
+                connection.execute(f"CREATE SCHEMA {_quoted(schema)}".encode())
+            connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, epoch int, holder int)".encode())
+            rows = f"INSERT INTO {table} SELECT n, 0 FROM generate_series(0, {count - 1}) AS n"  # noqa: S608
+            connection.execute(rows.encode())
+            yield raced(__name__, place, clock, crew=_CREW, count=count, step=0.01, check="one winner")
+            yield paced(report, __name__, place, clock, crew=_CREW)
         finally:
-            connection.execute(f"DROP TABLE {table}")
+            _drop(
+                connection, url, f"SCHEMA IF EXISTS {_quoted(schema)} CASCADE" if made else f"TABLE IF EXISTS {table}"
+            )
     except psycopg.errors.InsufficientPrivilege as error:
-        remedy = "GRANT CREATE ON SCHEMA public to this user for the examination, and run it again"
+        what = "DATABASE … (or CREATE SCHEMA … AUTHORIZATION …)" if made else f"SCHEMA {schema}"
+        remedy = f"GRANT CREATE ON {what} to this user, and run it again"
         yield Finding(check="one winner", tried="no", happened=_untried(error), level=Level.ONE_HOST, remedy=remedy)
     except (psycopg.Error, DibsError) as error:
         remedy = "look at the server's log, and run it again"
         yield Finding(check="one winner", tried="begun", happened=_untried(error), level=Level.BAD, remedy=remedy)
 
 
+def _schema(connection: Connection, queues: str, own: str) -> tuple[str, bool]:
+    """Where the table is made: where the queue's are, else in a schema that is made for it, as the queue's would be."""
+    found = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (queues,)).fetchone()
+    return (own, True) if found is None else (queues, False)
+
+
+def _drop(connection: Connection, url: str, what: str) -> None:
+    """Through a new connection if this one was cut. Of what was never made nothing is to be said."""
+    for again in (False, True):
+        with suppress(psycopg.Error, DibsError):
+            way = Connections(_address(url)).connect() if again else connection
+            way.execute(f"DROP {what}".encode())
+            if again:
+                way.close()
+            return
+
+
+def _quoted(schema: str) -> str:
+    """For statements without arguments, in which % stands for itself."""
+    return quoted_name(schema).replace("%%", "%")
+
+
 def _untried(error: Exception) -> str:
-    return f"could not be tried: {' '.join(str(error).split())}"
+    return f"could not be tried: {_words(error)}"
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _sweep(connection: Connection, clock: Clock) -> None:
-    """Tables that doctors left who were killed."""
-    sql = "SELECT relname FROM pg_class WHERE relkind = 'r' AND starts_with(relname, %s) AND pg_table_is_visible(oid)"
-    for (name,) in connection.execute(sql, (_PREFIX,)).fetchall():
-        if is_left(name, clock):
-            with suppress(psycopg.Error):  # of another user
-                connection.execute(f"DROP TABLE IF EXISTS {name}")
+    """Tables and schemas that doctors left who were killed."""
+    tables = (
+        "SELECT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE relkind = 'r' AND starts_with(relname, %s)"
+    )
+    schemas = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
+    left = [
+        f"TABLE IF EXISTS {_quoted(schema)}.{name}"
+        for schema, name in connection.execute(tables, (_PREFIX,)).fetchall()
+        if is_left(name, clock)
+    ]
+    left += [
+        f"SCHEMA IF EXISTS {name} CASCADE"
+        for (name,) in connection.execute(schemas, (_PREFIX,)).fetchall()
+        if is_left(name, clock)
+    ]
+    for what in left:
+        with suppress(psycopg.Error):  # of another user
+            connection.execute(f"DROP {what}".encode())
 
 
 def _address(url: str) -> Address:

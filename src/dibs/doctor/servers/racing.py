@@ -10,6 +10,7 @@ from dibs.doctor.race import tally
 from dibs.doctor.report import Report
 
 WRITES = 3  # of a task that is pushed, claimed and completed
+FEW = 20  # one round in so many may come to nothing
 _SECONDS = 0.5
 
 
@@ -27,7 +28,8 @@ def raced(acts: str, place: Any, clock: Clock, *, crew: int, count: int, step: f
         words = f"{found.words}: two workers could hold one task"
         return Finding(check=check, tried=tried, happened=words, level=Level.BAD, remedy="use another server")
     if found.none:
-        return Finding(check=check, tried=tried, happened=found.words, level=Level.WARNING, remedy="see its log")
+        level = Level.BAD if found.none > max(1, found.rounds // FEW) else Level.WARNING
+        return Finding(check=check, tried=tried, happened=found.words, level=level, remedy="see its log")
     return Finding(check=check, tried=tried, happened=found.words, many=True)
 
 

@@ -1,7 +1,7 @@
-"""Redis: version, role, what is kept and what is thrown away, its clock, and one race for keys."""
+"""Redis: version, role, what is kept and what is thrown away, its clock, and one race for tasks."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,10 @@ from dibs.doctor.servers.racing import paced, raced
 from dibs.errors import StorageError
 from dibs.queues import split_url
 from dibs.queues.redis.address import parse
+from dibs.queues.redis.answers import MICRO
+from dibs.queues.redis.scripts import script
 from dibs.queues.redis.server import Server
+from dibs.task import Task, encode
 
 _CREW = 5
 _SYNCING = {
@@ -27,40 +30,51 @@ _SYNCING = {
     "": ("how often it is synced is not told here; with everysec a power cut costs up to a second", Level.NOTE),
 }
 _LIVES_SECONDS = 120  # of the doctor's keys, should it be killed
+_KEPT = ("tasks", "ready", "cells", "claimed")  # the keys of a queue whose one task is claimed
+_HELD = 60 * MICRO
+_RIGHTS = "+@read +@write +eval +evalsha +time +info +select +publish +subscribe"
 
 
-class Line:
-    """One connection, and commands as they are."""
+class Scratch(Server):
+    """The way to the server that queues go, nodes of a cluster and all. A script's first argument is its base."""
 
-    def __init__(self, server: Server) -> None:
-        self._connection = server.connection(20.0)
+    def _evalsha(self, verb: str, args: Sequence[Any]) -> tuple[Any, ...]:
+        return ("EVALSHA", script(verb).sha, 1, *args)
 
-    def ask(self, *words: Any) -> Any:
-        self._connection.send_command(*words)
-        return self._connection.read_response()
+    def command(self, *words: Any) -> Any:
+        return self._tried([words], True)[0]
+
+    def commands(self, *commands: tuple[Any, ...]) -> None:
+        self._tried(list(commands), True)
 
 
 class Acts:
     def __init__(self, place: list[str]) -> None:
-        url, self._key = place
-        self._line = Line(_server(url))
+        url, self._base = place
+        self._server = _server(url)
         self._clock = SYSTEM
 
     def ready(self, me: int) -> bool:
-        return bool(self._line.ask("PING"))
+        return bool(self._server.ask("time", self._base))
 
     def race(self, me: int, count: int, at: float, step: float) -> list[str]:
+        """Each claims the one task of the round's own small queue, by the script that claims in all of them."""
+        who = f"doctor-{me}."
         return [
-            WON if self._line.ask("SET", f"{self._key}:{number}", me, "NX", "EX", _LIVES_SECONDS) else LOST
-            for number in rounds(count, at, step, self._clock)
+            WON
+            if self._server.ask("claim", f"{self._base}:{n}", 1, _HELD, f"{who}{n}", "", 0, twice=False)[0]
+            else LOST
+            for n in rounds(count, at, step, self._clock)
         ]
 
     def pace(self, me: int, seconds: float) -> list[float]:
         """(how many, in how many seconds)"""
-        done, start = 0, self._clock.boottime()
+        done, start, key = 0, self._clock.boottime(), f"{self._base}:pace-{me}"
         while (now := self._clock.boottime()) - start < seconds:
-            self._line.ask("SET", f"{self._key}:pace-{me}", "x" * 200, "EX", _LIVES_SECONDS)
+            self._server.command("HSET", key, "x", "x" * 200)
             done += 1
+            if done == 1:
+                _end_by_themselves(self._server, [key])
         return [done, now - start]
 
 
@@ -69,37 +83,74 @@ def examine_redis(
 ) -> None:
     tell("settings")
     server = _server(url)
-    info, line = server.check(), Line(server)
+    base, count = f"{server.address.base}:doctor:{rng.getrandbits(40):010x}", 60 if quick else 200
+    clocked = _clocked(server, base, clock)  # first: in a cluster it leads to the node that is meant
+    info = server.check()
     report.kind = f"Redis {info.get('redis_version', '')}"
-    report.findings += _settings(info, _told(line, "appendfsync"))
-    seconds, micro = line.ask("TIME")
-    report.findings.append(skewed(int(seconds) + int(micro) / 1e6 - clock.wall(), "server"))
+    report.findings += _settings(info, _told(server, "appendfsync"))
+    report.findings.append(clocked)
     if any(one.level is Level.BAD for one in report.findings):
         return  # no queue can be here, whatever else it does
-    tell("a race for keys")
-    key, count = f"{server.address.base}:doctor:{rng.getrandbits(40):010x}", 60 if quick else 200
-    report.findings += _raced(report, line, [url, key], clock, count)
+    tell("a race for tasks")
+    report.findings += _raced(report, server, [url, base], clock, rng, count)
 
 
-def _raced(report: Report, line: Line, place: list[str], clock: Clock, count: int) -> Iterator[Finding]:
-    key = place[1]
+def _clocked(server: Scratch, base: str, clock: Clock) -> Finding:
     try:
+        return skewed(int(server.ask("time", base)) / MICRO - clock.wall(), "server")
+    except StorageError as error:
+        words = f"could not be asked by a script: {_plain(error)}"
+        return Finding(check="clock", tried="asked", happened=words, level=Level.BAD, remedy=_rights(server))
+
+
+def _raced(
+    report: Report, server: Scratch, place: list[str], clock: Clock, rng: random.Random, count: int
+) -> Iterator[Finding]:
+    base = place[1]
+    keys = [f"{base}:{number}:{kind}" for number in range(count) for kind in _KEPT]
+    try:
+        _push(server, base, count, keys, rng)
         yield raced(__name__, place, clock, crew=_CREW, count=count, step=0.005, check="one winner")
         yield paced(report, __name__, place, clock, crew=_CREW)
     except StorageError as error:
-        words, remedy = f"could not be tried: {error}", "look at the server's log, and at what this user may do"
-        yield Finding(check="one winner", tried="begun", happened=words, level=Level.BAD, remedy=remedy)
+        words = f"could not be tried: {_plain(error)}"
+        yield Finding(check="one winner", tried="begun", happened=words, level=Level.BAD, remedy=_rights(server))
     finally:
         with suppress(Exception):  # they end by themselves; what went wrong before matters more
-            line.ask("DEL", *(f"{key}:{number}" for number in range(count)), *(f"{key}:pace-{n}" for n in range(_CREW)))
+            server.command("DEL", *keys, *(f"{base}:pace-{number}" for number in range(_CREW)))
 
 
-def _told(line: Line, name: str) -> str:
+def _push(server: Scratch, base: str, count: int, keys: list[str], rng: random.Random) -> None:
+    """One task into each of so many small queues. What claiming will write besides is there before, so that it can be
+    told to end by itself."""
+    tasks = [Task(id=f"{rng.getrandbits(128):032x}") for _ in range(count)]
+    server.ask_many([("push", (f"{base}:{n}", 1, task.id, encode(task.to_record()))) for n, task in enumerate(tasks)])
+    server.commands(*(("HSET", f"{base}:{n}:cells", "doctor", "") for n in range(count)))
+    server.commands(*(("ZADD", f"{base}:{n}:claimed", "+inf", "doctor") for n in range(count)))
+    _end_by_themselves(server, keys)
+
+
+def _end_by_themselves(server: Scratch, keys: list[str]) -> None:
+    with suppress(StorageError):  # queues do without that right
+        server.commands(*(("EXPIRE", key, _LIVES_SECONDS) for key in keys))
+
+
+def _plain(error: StorageError) -> str:
+    return str(error).removesuffix("; see its ACL")
+
+
+def _rights(server: Scratch) -> str:
+    return (
+        "look at the server's log, and at what this user may do: "
+        f"ACL SETUSER … {_RIGHTS} ~{server.address.base}* &{server.address.base}*"
+    )
+
+
+def _told(server: Scratch, name: str) -> str:
     """A setting; nothing where the server keeps it to itself, as hosted ones do."""
     try:
-        answer = line.ask("CONFIG", "GET", name)
-        return bytes(answer[1]).decode()
-    except Exception:  # whatever the driver makes of a refusal
+        return bytes(server.command("CONFIG", "GET", name)[1]).decode()
+    except (StorageError, IndexError):
         return ""
 
 
@@ -108,7 +159,10 @@ def _settings(info: dict[str, str], fsync: str = "") -> Iterator[Finding]:
     if info.get("role") not in (None, "master"):
         words = "this is a replica: nothing can be written here"
         yield Finding(check="role", tried="asked", happened=words, level=Level.BAD, remedy="name the primary")
-    if info.get("aof_enabled") == "0":
+    if "aof_enabled" not in info:
+        words = "the server does not tell what it keeps on disk; ask whoever runs it"
+        yield Finding(check="persistence", tried="asked", happened=words, level=Level.NOTE)
+    elif info["aof_enabled"] == "0":
         words = "no append-only file: a crash loses what was pushed since the last snapshot"
         remedy = "appendonly yes; with appendfsync always not even the last second is lost"
         yield Finding(check="persistence", tried="asked", happened=words, level=Level.WARNING, remedy=remedy)
@@ -133,8 +187,8 @@ def _settings(info: dict[str, str], fsync: str = "") -> Iterator[Finding]:
         yield Finding(check="replicas", tried="asked", happened=words, level=Level.NOTE)
 
 
-def _server(url: str) -> Server:
+def _server(url: str) -> Scratch:
     from urllib.parse import parse_qsl
 
     query = split_url(url)[2]
-    return Server(parse(url, dict(parse_qsl(query, keep_blank_values=True))), SYSTEM, random.Random())
+    return Scratch(parse(url, dict(parse_qsl(query, keep_blank_values=True))), SYSTEM, random.Random())

@@ -1,23 +1,23 @@
-"""SQS: the queue's own attributes, and visibility, tried on a small queue that is deleted again."""
+"""SQS: the queue's attributes, and visibility, alone and by many at once, on a small queue that is deleted again."""
 
 import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
 
 from dibs.clock import Clock
 from dibs.doctor.finding import Finding, Level
 from dibs.doctor.folders.times import skewed
+from dibs.doctor.place import settings
 from dibs.doctor.report import Report
+from dibs.doctor.servers.receivers import contended, received
 from dibs.doctor.traces import is_left, new_name
 from dibs.errors import DibsError
 from dibs.queues import split_url
-from dibs.queues.sqs.address import parse
+from dibs.queues.sqs.address import Address, parse
 from dibs.queues.sqs.place import Place
 from dibs.queues.sqs.service import NoQueue, Service
 
-_HOLD_SECONDS = 30
 _FEW_RECEIPTS = 8  # max_attempts and max_deaths of a task, unless somebody said otherwise
 _PREFIX = "dibs-doctor-"
 
@@ -25,17 +25,13 @@ _PREFIX = "dibs-doctor-"
 def examine_sqs(
     report: Report, url: str, clock: Clock, rng: random.Random, tell: Callable[[str], None], *, quick: bool
 ) -> None:
-    from urllib.parse import parse_qsl
-
     report.kind = "SQS"
-    _, path, query = split_url(url)
-    address = parse(url, path, dict(parse_qsl(query, keep_blank_values=True)))
-    service = Service(address, clock, rng)
+    service = service_of(url, clock)
     tell("attributes")
-    report.findings += _attributes(Place(address, service, create=False))
+    report.findings += _attributes(Place(_address(url), service, create=False))
     tell("visibility")
     _sweep(service, clock)
-    report.findings.append(_visibility(service, f"{_PREFIX}{new_name(clock, rng)}"))
+    report.findings += _tried(service, url, f"{_PREFIX}{new_name(clock, rng)}", clock, tell, quick=quick)
     now = service.now()
     if now is not None:
         report.findings.append(skewed(now - clock.wall(), "service"))
@@ -77,36 +73,47 @@ def _dead_letters(place: Place, policy: str) -> Finding:
     return Finding(check="dead letters", tried=tried, happened=words)
 
 
-def _visibility(service: Service, name: str) -> Finding:
-    tried = "a message in a queue of its own"
+def _tried(
+    service: Service, url: str, name: str, clock: Clock, tell: Callable[[str], None], *, quick: bool
+) -> Iterator[Finding]:
     try:
         queue = str(service.ask("create_queue", QueueName=name)["QueueUrl"])
         try:
-            service.ask("send_message", QueueUrl=queue, MessageBody="x")
-            first = _received(service, queue, wait=5)
-            if first is None:
-                words = "a message that was sent is not given out within 5 s"
-                return Finding(check="visibility", tried=tried, happened=words, level=Level.WARNING)
-            if _received(service, queue, wait=1) is not None:
-                words = "a message in hand was given out again: two workers could hold one task"
-                return Finding(
-                    check="visibility", tried=tried, happened=words, level=Level.BAD, remedy="use SQS itself"
-                )
-            handle = first["ReceiptHandle"]
-            service.ask("change_message_visibility", QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=0)
-            if _received(service, queue, wait=5) is None:
-                words = "a message that was given back is not given out again"
-                return Finding(
-                    check="visibility", tried=tried, happened=words, level=Level.BAD, remedy="use SQS itself"
-                )
+            found = _visibility(service, queue)
+            yield found
+            if found.level is Level.GOOD:
+                tell("contending receivers")
+                yield contended(service, url, queue, clock, quick=quick)
         finally:
             service.ask("delete_queue", QueueUrl=queue)
     except DibsError as error:
         words = f"could not be tried: {error}"
         remedy = "allow sqs:CreateQueue and sqs:DeleteQueue on dibs-doctor-* for the examination, and run it again"
-        return Finding(check="visibility", tried="no", happened=words, level=Level.ONE_HOST, remedy=remedy)
+        yield Finding(check="visibility", tried="no", happened=words, level=Level.ONE_HOST, remedy=remedy)
+
+
+def _visibility(service: Service, queue: str) -> Finding:
+    tried = "a message in a queue of its own"
+    service.ask("send_message", QueueUrl=queue, MessageBody="x")
+    first = received(service, queue, wait=5)
+    if first is None:
+        words = "a message that was sent is not given out within 5 s"
+        return Finding(check="visibility", tried=tried, happened=words, level=Level.WARNING)
+    wrong = ""
+    if received(service, queue, wait=1) is not None:
+        wrong = "a message in hand was given out again: two workers could hold one task"
+    else:
+        handle = first["ReceiptHandle"]
+        service.ask("change_message_visibility", QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=0)
+        again = received(service, queue, wait=5)
+        if again is None:
+            wrong = "a message that was given back is not given out again"
+        else:
+            service.ask("delete_message", QueueUrl=queue, ReceiptHandle=again["ReceiptHandle"])
+    if wrong:
+        return Finding(check="visibility", tried=tried, happened=wrong, level=Level.BAD, remedy="use SQS itself")
     words = "hidden while in hand, given out again when given back"
-    return Finding(check="visibility", tried=tried, happened=words, many=True)
+    return Finding(check="visibility", tried=tried, happened=words)
 
 
 def _sweep(service: Service, clock: Clock) -> None:
@@ -117,9 +124,9 @@ def _sweep(service: Service, clock: Clock) -> None:
                 service.ask("delete_queue", QueueUrl=queue)
 
 
-def _received(service: Service, queue: str, wait: int) -> dict[str, Any] | None:
-    answer = service.ask(
-        "receive_message", QueueUrl=queue, VisibilityTimeout=_HOLD_SECONDS, WaitTimeSeconds=wait, MaxNumberOfMessages=1
-    )
-    found: list[dict[str, Any]] = answer.get("Messages", [])
-    return found[0] if found else None
+def service_of(url: str, clock: Clock) -> Service:
+    return Service(_address(url), clock, random.Random())
+
+
+def _address(url: str) -> Address:
+    return parse(url, split_url(url)[1], settings(url))
