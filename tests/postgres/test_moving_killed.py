@@ -61,7 +61,8 @@ def test_killed_at_random_again_and_again(direction: str, place: str, quick_fold
             assert mover.stdout is not None
             assert mover.stdout.readline() == b"go\n"
             try:
-                _, said = mover.communicate(timeout=rng.uniform(0.0, 0.3) if turn < MOST_KILLS else 120)
+                soon = rng.uniform(0.0, 0.3 if turn else 0.02)  # the first time before it can be done
+                _, said = mover.communicate(timeout=soon if turn < MOST_KILLS else 120)
                 assert mover.returncode == 0, f"seed {seed}: {said.decode()}"
                 break
             except subprocess.TimeoutExpired:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.errors import LeaseLost, Refused, TaskNotFound
+from dibs.errors import LeaseLost, Refused, StorageError, TaskNotFound
+from dibs.queues.lockfiles.past import Past, Pasts
 from dibs.specs.frontmatter import read
 from dibs.states import State
 from specs.spec_folder import PENDING, Folder, all_taken, taken
@@ -271,3 +272,31 @@ def test_locks_that_are_swept_away_end_the_leases_and_nothing_else(folder: Folde
         lease.complete()
     later.complete("later")
     assert queue.detail("a").result == "later"
+
+
+def test_a_retry_that_breaks_off_starts_afresh_after_a_cancel_that_did(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both had written the file, and nothing more: that somebody died of it before is forgotten all the same."""
+    folder.add("a")
+    folder.claim_and_die()
+    queue = folder.open()
+    taken(queue).release()
+    assert queue.get("a").deaths == 1
+    write = Pasts.write
+
+    def failing(pasts: Pasts, task_id: str, past: Past) -> None:
+        if past.cell.state is not written_before:
+            raise StorageError("the disk is full")
+        write(pasts, task_id, past)
+
+    monkeypatch.setattr(Pasts, "write", failing)
+    written_before = None
+    with pytest.raises(StorageError):
+        queue.cancel("a")
+    assert queue.get("a").state is State.CANCELLED
+    written_before = State.CANCELLED
+    with pytest.raises(StorageError):
+        queue.retry("a")
+    task = folder.open().get("a")
+    assert (task.state, task.attempts, task.deaths) == (State.READY, 0, 0)

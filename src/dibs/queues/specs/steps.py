@@ -257,6 +257,7 @@ class Steps:
         ):
             if only is not None and page.data != only:
                 raise Changed(task_id)
+            past = self._caught_up(task_id, page, past)
             self._pages.change(page, changes)
             if priority is None:
                 self._pasts.write(task_id, past.then(cell, ended=self._ended(cell)))
@@ -265,6 +266,15 @@ class Steps:
         with suppress(Changed):
             self._store.delete_if(key, found.version)
         return None
+
+    def _caught_up(self, task_id: str, page: Page, past: Past) -> Past:
+        """What is kept of a spec that was ended by a step that broke off, or by hand. Without it, a retry that breaks
+        off as well would not be seen to be one."""
+        if page.spec.status not in ENDED or past.cell.state in TERMINAL:
+            return past
+        cell = self.standing(page, past)
+        self._pasts.write(task_id, past.then(cell, ended=self._ended(cell)))
+        return self._pasts.read(task_id)
 
     @contextmanager
     def _gone_if_refused(self, key: str, found: Seen) -> Iterator[None]:
