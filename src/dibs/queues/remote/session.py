@@ -17,7 +17,7 @@ from dibs.queues.remote.connections import SOON_SECONDS, Connections
 from dibs.queues.remote.line import hang_up
 
 SILENCE_SECONDS = 30.0  # the daemon says something every few seconds
-AGAIN_SECONDS = (0.5, 1.5, 2.0)  # a daemon that was slow to look first sees a later renewal, within its grace
+AGAIN_SECONDS = 0.5  # who looked only after the first renewal sees the second
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 
@@ -51,7 +51,7 @@ class Session:
     def __init__(
         self, connections: Connections, worker: str, clock: Clock, joined: Callable[[], None] = lambda: None
     ) -> None:
-        """`joined` is called, several times, when the session was made again."""
+        """`joined` is called, twice, when the session was made again."""
         self._connections = connections
         self._joined = joined
         self._worker = worker
@@ -101,17 +101,12 @@ class Session:
                         if life.over.is_set():
                             break
                         if again:
-                            threading.Thread(target=self._join, args=(life,), daemon=True).start()
+                            self._joined()
+                            if not life.over.wait(AGAIN_SECONDS):
+                                self._joined()
                         again = False
             life.known.set()
             again = True
             life.over.wait(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
         life.known.set()
-
-    def _join(self, life: _Life) -> None:
-        self._joined()
-        for pause in AGAIN_SECONDS:
-            if life.over.wait(pause):
-                return
-            self._joined()
