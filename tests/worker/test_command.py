@@ -138,8 +138,9 @@ class Late(SystemClock):
 
 def test_time_limit_kills_the_whole_group(url: str, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    script = f"sleep 60 & echo $! $$ > {pids}; echo working >&2; wait"
-    with dibs.open(url, clock=Late(pids)) as queue:
+    late = tmp_path / "late"  # comes when all that matters was said, and with a word that is heard
+    script = f"sleep 60 & echo $! $$ > {pids}; echo working >&2; : > {late}; echo on >&2; wait"
+    with dibs.open(url, clock=Late(late)) as queue:
         queue.push(None)
         lease = queue.claim(ttl=3600)
         assert lease is not None
