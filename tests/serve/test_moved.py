@@ -53,7 +53,7 @@ def pair(request: pytest.FixtureRequest, quick_folder: Path) -> Iterator[Pair]:
     where = place(request.param, quick_folder, request)
     local = request.param == "lmdb"
     daemons = [
-        Daemon((lambda: dibs.open(where, pid=None)) if local else opening(where, boot), grace=1.5)
+        Daemon((lambda: dibs.open(where, pid=None)) if local else opening(where, boot), grace=3.0)
         for boot in ("one", "two")
     ]
     yield daemons[0], daemons[1]
